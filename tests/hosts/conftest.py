@@ -21,13 +21,13 @@ from tools.testbed.hosts.layout import Layout, chosen
 HERE = Path(__file__).parent
 ARTEFACTS = HERE.parents[1] / "build" / "artefacts"
 # The first test pays for the base file system, the images and the boot; on a slow connection that is minutes.
-_TIMEOUT_S = 900
+_TIMEOUT_S = 1800
 _failed = pytest.StashKey[bool]()
 _obstacle = pytest.StashKey[str]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # The deployments come last: the others want the cluster as kubeadm made it.
+    # The deployments come last: the others want the cluster as kubeadm made it, and tests/hosts/path leaves it so.
     items.sort(key=lambda item: item.path.is_relative_to(HERE / "deployment"))
     for item in items:
         if item.path.is_relative_to(HERE):

@@ -12,9 +12,9 @@ from kube import contract
 from tests.charts.rendering import CHART, helm
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import CNI_BIN_DIR
+from tests.hosts.waiting import wait_until
 from tools.faults.filesystem import DISK
 from tools.faults.registry import FAULTS
-from tools.kit.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.shared.api import ApiError, Object, condition
 
@@ -22,7 +22,6 @@ NS, RELEASE = "charted", "readygate"
 PODS = f"/api/v1/namespaces/{NS}/pods?labelSelector=app.kubernetes.io%2Fname%3D{contract.NAME_AGENT}"
 SET = f"/apis/apps/v1/namespaces/{NS}/daemonsets/{contract.NAME_AGENT}"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-PATIENT_S = 180.0
 FAULT = FAULTS["log-shutdown"]
 LOG = (
     '[{"name":"log","failureThreshold":1,"kernelLog":'
@@ -116,8 +115,8 @@ def charted(hosts: Hosts, image: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_installed_every_agent_says_that_its_node_is_healthy_and_helms_test_passes(charted: Charted) -> None:
-    wait_until(lambda: charted.all_say("True"), lambda: f"all healthy: {charted.words()}", timeout_s=PATIENT_S)
-    wait_until(charted.is_out, "every pod is ready, of both containers", timeout_s=PATIENT_S)
+    wait_until(lambda: charted.all_say("True"), lambda: f"all healthy: {charted.words()}")
+    wait_until(charted.is_out, "every pod is ready, of both containers")
     assert "Phase:          Succeeded" in charted.helm("test", RELEASE)
 
 
@@ -153,7 +152,7 @@ def test_a_pod_that_stalls_64_connections_makes_no_probe_of_the_kubelet_fail(
         words.add((condition(agent, "Ready").get("status"), restarts))
         return charted.api.get(path)["status"]["phase"] == "Succeeded"
 
-    wait_until(is_over, lambda: f"it stalls and ends: {charted.api.get(path)['status']}", timeout_s=PATIENT_S)
+    wait_until(is_over, lambda: f"it stalls and ends: {charted.api.get(path)['status']}")
     made = int(hosts.kubectl("logs", "--namespace", NS, "stranger").stdout)
     print(f"{made} connections in {STALLS_S:.0f} s")
     assert made > 2 * STALLING, "they were cut off, and came again"
@@ -165,15 +164,13 @@ def test_what_only_the_reader_sees_closes_its_node_and_opens_it_again(hosts: Hos
     node = "worker-1"
     try:
         hosts.ssh(node, "\n".join(FAULT.inject))
-        wait_until(
-            lambda: charted.all_say("True", but=node), lambda: f"one is not: {charted.words()}", timeout_s=PATIENT_S
-        )
+        wait_until(lambda: charted.all_say("True", but=node), lambda: f"one is not: {charted.words()}")
         said = condition(charted.pods()[node], contract.CONDITION_NODE_HEALTHY)["message"]
         assert said.startswith("reader: failed since ")
         assert "log failed" in said
     finally:
         hosts.ssh(node, "\n".join(FAULT.heal))
-    wait_until(lambda: charted.all_say("True"), lambda: f"all healthy: {charted.words()}", timeout_s=PATIENT_S)
+    wait_until(lambda: charted.all_say("True"), lambda: f"all healthy: {charted.words()}")
 
 
 def test_changed_taken_back_and_removed_nothing_of_it_is_left(charted: Charted) -> None:
@@ -182,7 +179,7 @@ def test_changed_taken_back_and_removed_nothing_of_it_is_left(charted: Charted) 
         return int(agent["readinessProbe"]["periodSeconds"])
 
     charted.helm("upgrade", RELEASE, str(CHART), "--reuse-values", "--set=agent.profile=fast,agent.maxUnavailable=3")
-    wait_until(charted.is_out, "the change is rolled out", timeout_s=PATIENT_S)
+    wait_until(charted.is_out, "the change is rolled out")
     assert period_s() == 1
     charted.helm("rollback", RELEASE, "1")
     assert period_s() == 2

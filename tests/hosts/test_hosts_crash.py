@@ -9,12 +9,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.hosts.waiting import PATIENT_S
 from tools.kit.pid import ProcessId
+from tools.kit.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 _HOLD = "mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && ip link set lo up && echo made && exec sleep 600"
@@ -44,15 +45,14 @@ def test_what_a_killed_start_left_is_removed_and_nothing_else(elsewhere, testbed
     environ = {**os.environ, "READYGATE_TESTBED_DIR": str(testbed_folder)}
     start = [*elsewhere, sys.executable, "-c", "from tools.testbed.hosts.hosts import Hosts; Hosts().up()"]
     starting = subprocess.Popen(start, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    state_file = testbed_folder / "hosts" / "state.json"
-    deadline = time.monotonic() + 300
-    state = {"processes": {}}
-    while len(state["processes"]) < 3:
-        assert time.monotonic() < deadline
+    state = {"processes": {}, "cgroups": []}
+
+    def has_three_hosts() -> bool:
         assert starting.poll() is None
-        time.sleep(0.05)
-        if state_file.exists():
-            state = json.loads(state_file.read_text())
+        state.update(read(testbed_folder) or {})
+        return len(state["processes"]) == 3
+
+    wait_until(has_three_hosts, "three hosts", timeout_s=PATIENT_S)
     os.kill(starting.pid, signal.SIGKILL)
     starting.wait()
     hosts = [ProcessId(**process) for process in state["processes"].values()]
@@ -83,12 +83,14 @@ def test_a_start_that_a_person_ends_leaves_nothing(elsewhere, testbed_folder, mo
     up = [*elsewhere, "env", "--default-signal", sys.executable, "-m", "tools.testbed", "--ring", "hosts", "up"]
     starting = subprocess.Popen(up, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     state = {"processes": {}, "cgroups": []}
+
+    def is_there() -> bool:
+        assert starting.poll() is None
+        state.update(read(testbed_folder) or {})
+        return MOMENTS[moment](testbed_folder, state)
+
     try:
-        deadline = time.monotonic() + 300
-        while not MOMENTS[moment](testbed_folder, state):
-            assert (starting.poll(), time.monotonic() < deadline) == (None, True)
-            time.sleep(0.02)
-            state = read(testbed_folder) or state
+        wait_until(is_there, moment, timeout_s=PATIENT_S)
         starting.send_signal(signal.SIGINT)
         assert starting.wait(timeout=180) == 130
     finally:

@@ -13,14 +13,13 @@ from kube import contract
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.playbook import Run
-from tools.kit.waiting import wait_until
+from tests.hosts.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.shared.api import condition
 
 OWN = "own-health"  # a namespace, and what is in it
 OF_OWN = {"namespace": OWN, "labelSelector": f"app={OWN}", "daemonSet": OWN}
 OWN_PODS = f"/api/v1/namespaces/{OWN}/pods"
-PATIENT_S = 120.0
 PODS = f"/api/v1/namespaces/{contract.NAMESPACE}/pods?labelSelector=app.kubernetes.io%2Fname%3D{contract.NAME_AGENT}"
 
 
@@ -112,7 +111,7 @@ def alone(hosts: Hosts, image: str, both: Run, tmp_path_factory: pytest.TempPath
     }
     try:
         hosts.kubectl("apply", "--validate=false", "-f-", stdin=own_health_pods(image))
-        wait_until(lambda: len(admin.items(OWN_PODS)) == len(hosts.names), "a pod on each node", timeout_s=PATIENT_S)
+        wait_until(lambda: len(admin.items(OWN_PODS)) == len(hosts.names), "a pod on each node")
         yield ansible.run("site.yml", **given)
     finally:
         hosts.kubectl("delete", "namespace", OWN, "--ignore-not-found", "--timeout=60s", timeout_s=90.0)
@@ -133,4 +132,4 @@ def test_another_run_ends_with_the_service_alone_and_it_speaks_for_pods_of_ones_
         }
 
     expected = dict.fromkeys(hosts.names, ("True", "True"))
-    wait_until(lambda: expected == words(), lambda: f"all are well: {words()}", timeout_s=PATIENT_S)
+    wait_until(lambda: expected == words(), lambda: f"all are well: {words()}")

@@ -15,10 +15,9 @@ from agent.pleg.generator import EventGenerator
 from agent.runtime.base import ContainerPhase
 from agent.semantics import Semantics
 from kube.times import format_time
-from tools.kit.waiting import wait_for, wait_until
+from tests.hosts.waiting import wait_for, wait_until
 
 NODE = "worker-1"
-PATIENT_S = 120.0
 MIRROR = "kubernetes.io/config.mirror"
 ENDS = ["/bin/sh", "-c", "exit 3"]
 STAYS = ["/bin/sh", "-c", "trap 'exit 0' TERM; sleep 3600 & wait"]
@@ -31,7 +30,7 @@ def forwarded(hosts, name: str, folder: Path) -> Iterator[str]:
     argv = ["ssh", "-F", str(hosts.ssh_config), "-o", "ExitOnForwardFailure=yes", "-N"]
     tunnel = subprocess.Popen([*argv, "-L", f"{path}:{CONTAINERD_SOCKET}", name], stdin=subprocess.DEVNULL)
     try:
-        wait_until(lambda: Path(path).exists(), "the runtime's socket is forwarded", timeout_s=PATIENT_S)
+        wait_until(lambda: Path(path).exists(), "the runtime's socket is forwarded")
         yield path
     finally:
         tunnel.kill()
@@ -141,7 +140,7 @@ def test_all_pods_of_a_node_are_told_as_its_kubelet_tells_them(hosts, pods, read
         texts = [json.dumps(one["status"]) for one in node_pods(hosts, NODE)]
         return all("startedAt" in text for text in texts) and any('"restartCount": 1' in text for text in texts)
 
-    assert wait_for(settled, timeout_s=PATIENT_S), "the pods have run"
+    assert wait_for(settled), "the pods have run"
     differ: list[dict] = []
 
     def same() -> bool:
@@ -150,7 +149,7 @@ def test_all_pods_of_a_node_are_told_as_its_kubelet_tells_them(hosts, pods, read
         differ[:] = [different(reader, found)]
         return len(found) >= len(pods) and differ == [{}]
 
-    wait_until(same, lambda: f"the same of all pods: {differ}", timeout_s=PATIENT_S)
+    wait_until(same, lambda: f"the same of all pods: {differ}")
 
 
 def test_a_control_planes_static_pods_are_told_as_their_kubelet_tells_them(hosts, tmp_path):
@@ -163,7 +162,7 @@ def test_a_control_planes_static_pods_are_told_as_their_kubelet_tells_them(hosts
             differ[:] = [different(reader, found)]
             return len(found) >= 4 and differ == [{}]
 
-        wait_until(same, lambda: f"the same of all static pods: {differ}", timeout_s=PATIENT_S)
+        wait_until(same, lambda: f"the same of all static pods: {differ}")
         reader.close()
 
 
@@ -198,14 +197,12 @@ def test_the_life_of_a_pod_is_told_as_events(hosts, image, reader):
     def types() -> list[str]:
         return [type_ for of, type_, _ in list(told) if of == uid]
 
-    wait_until(
-        lambda: types().count("ContainerStarted") == 2, lambda: f"sandbox and container: {types()}", timeout_s=60
-    )
+    wait_until(lambda: types().count("ContainerStarted") == 2, lambda: f"sandbox and container: {types()}")
     entry = generator.cache.get(uid)
     assert ["one"] == [one.name for one in entry.pod.running]
     assert entry.pod.ip
     hosts.kubectl("delete", "pod", "cri-short", "--now", "--timeout=60s")
-    wait_until(lambda: types().count("ContainerRemoved") == 2, lambda: f"both are gone: {types()}", timeout_s=PATIENT_S)
+    wait_until(lambda: types().count("ContainerRemoved") == 2, lambda: f"both are gone: {types()}")
     assert ["ContainerDied"] * 2 == [type_ for type_ in types() if type_ == "ContainerDied"]
     assert "" == generator.unhealthy(generator._monotonic())
     generator.stop()
@@ -228,5 +225,5 @@ def test_a_runtime_that_stands_still_is_told_from_one_that_is_gone(hosts, socket
         except CriError:
             return False
 
-    wait_until(answers, "it answers again", timeout_s=PATIENT_S)
+    wait_until(answers, "it answers again")
     reader.close()

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from tools.kit.waiting import wait_until
+from tests.hosts.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 
 HOST = "worker-2"
 NODE = "cri-1"
-PATIENT_S = 180.0
 OURS = "readygate.dev/agent/node"
 FOLDER = "/run/rg-cri"
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -121,7 +120,6 @@ def alone(hosts: Hosts, image: str) -> Iterator[Alone]:
         wait_until(
             lambda: "True" in hosts.kubectl("get", "node", NODE, f"--output=jsonpath={READY}", check=False).stdout,
             lambda: f"the agent's node is Ready: {made.journal()[-2000:]}",
-            timeout_s=PATIENT_S,
         )
         yield made
     finally:
@@ -134,7 +132,6 @@ def alone(hosts: Hosts, image: str) -> Iterator[Alone]:
         wait_until(
             lambda: "True" in hosts.kubectl("get", "node", HOST, f"--output=jsonpath={READY}", check=False).stdout,
             "the kubelet is back",
-            timeout_s=PATIENT_S,
         )
 
 
@@ -173,25 +170,25 @@ def test_the_life_of_a_pod_without_a_kubelet(alone: Alone, image: str) -> None:
     others = alone.others()
     hosts.kubectl("create", "-f-", stdin=json.dumps(spec(image)))
     said = lambda what: lambda: f"{what}: {json.dumps(alone.pod().get('status'))} {alone.journal()[-3000:]}"  # noqa: E731
-    wait_until(alone.ready, said("the pod is Ready"), timeout_s=PATIENT_S)
+    wait_until(alone.ready, said("the pod is Ready"))
     assert "Completed" == alone.status("first")["state"]["terminated"]["reason"]
     assert ["container"] * 3 + ["sandbox"] == alone.kinds()
 
     # A container that is killed starts again at once, and then backs off.
     alone.kill("app")
-    wait_until(lambda: alone.status("app").get("restartCount") == 1, said("started again"), timeout_s=PATIENT_S)
-    wait_until(lambda: "running" in alone.status("app")["state"], said("it runs"), timeout_s=PATIENT_S)
+    wait_until(lambda: alone.status("app").get("restartCount") == 1, said("started again"))
+    wait_until(lambda: "running" in alone.status("app")["state"], said("it runs"))
     alone.kill("app")
     waiting = lambda: alone.status("app")["state"].get("waiting", {}).get("reason")  # noqa: E731
-    wait_until(lambda: waiting() == "CrashLoopBackOff", said("it backs off"), timeout_s=PATIENT_S)
-    wait_until(lambda: alone.status("app").get("restartCount") == 2, said("and starts"), timeout_s=PATIENT_S)
-    wait_until(alone.ready, said("Ready again"), timeout_s=PATIENT_S)
+    wait_until(lambda: waiting() == "CrashLoopBackOff", said("it backs off"))
+    wait_until(lambda: alone.status("app").get("restartCount") == 2, said("and starts"))
+    wait_until(alone.ready, said("Ready again"))
     assert ["container"] * 4 + ["sandbox"] == alone.kinds(), "one dead is kept"
 
     # A failed liveness probe ends it with its grace.
     alone.run(f"ctr --namespace k8s.io tasks exec --exec-id rm {alone.first_process('app')} rm /tmp/alive")
-    wait_until(lambda: alone.status("app").get("restartCount") == 3, said("liveness"), timeout_s=PATIENT_S)
-    wait_until(alone.ready, said("Ready after liveness"), timeout_s=PATIENT_S)
+    wait_until(lambda: alone.status("app").get("restartCount") == 3, said("liveness"))
+    wait_until(alone.ready, said("Ready after liveness"))
 
     # The agent is killed, and starts again: it goes on with what is there.
     before = alone.ours()
@@ -202,18 +199,16 @@ def test_the_life_of_a_pod_without_a_kubelet(alone: Alone, image: str) -> None:
 
     # containerd is killed, and comes back: so does what we know.
     alone.run("systemctl kill --kill-whom=main --signal=KILL containerd; sleep 2; systemctl restart containerd")
-    wait_until(lambda: alone.run("ctr version", check=False), "containerd is back", timeout_s=PATIENT_S)
+    wait_until(lambda: alone.run("ctr version", check=False), "containerd is back")
     alone.kill("app")
-    wait_until(lambda: alone.status("app").get("restartCount") == 4, said("after containerd"), timeout_s=PATIENT_S)
-    wait_until(alone.ready, said("Ready after containerd"), timeout_s=PATIENT_S)
+    wait_until(lambda: alone.status("app").get("restartCount") == 4, said("after containerd"))
+    wait_until(alone.ready, said("Ready after containerd"))
 
     # Deleted: nothing is left, and nobody else was touched.
     hosts.kubectl("delete", "pod", "alone", "--timeout=120s", timeout_s=150.0)
-    wait_until(lambda: alone.ours() == {}, said("all is gone"), timeout_s=PATIENT_S)
+    wait_until(lambda: alone.ours() == {}, said("all is gone"))
     look = f"ls {FOLDER}/pods; find /sys/fs/cgroup -path '*readygate/*' -type d"
-    wait_until(
-        lambda: alone.run(look) == "", lambda: f"no file and no group is left: {alone.run(look)}", timeout_s=60.0
-    )
+    wait_until(lambda: alone.run(look) == "", lambda: f"no file and no group is left: {alone.run(look)}")
     assert others == alone.others()
     assert "Traceback" not in alone.journal()
 
@@ -224,8 +219,8 @@ def test_beside_a_kubelet_the_agent_does_not_start(alone: Alone) -> None:
     alone.run("systemd-run --quiet --unit=rg-there python3 -m http.server --bind 127.0.0.1 10248; sleep 2")
     alone.start()
     try:
-        wait_until(lambda: "a kubelet answers at" in alone.journal(), alone.journal, timeout_s=PATIENT_S)
-        wait_until(lambda: "inactive" in state_of(alone) or "failed" in state_of(alone), timeout_s=PATIENT_S)
+        wait_until(lambda: "a kubelet answers at" in alone.journal(), alone.journal)
+        wait_until(lambda: "inactive" in state_of(alone) or "failed" in state_of(alone))
     finally:
         alone.run("systemctl stop rg-there", check=False)
 

@@ -17,6 +17,8 @@ from tools.testbed.shared.api import Object
 
 # The tests write the health pods themselves; the controller would delete or disown them.
 WITHOUT_CONTROLLERS = ("daemonset-controller",)
+# For what kube-scheduler does within a second on an idle machine. A pod that nothing wakes waits for five minutes.
+LIMIT_S = 60.0
 
 _numbers = itertools.count(1)
 
@@ -66,18 +68,20 @@ class Cluster:
     def start_extender(self, *, watch_delay_s: float = 0.0, **options: object) -> Extender:
         """Returns when it answers. Kubelet Leases are not looked at: bare nodes have none.
 
-        watch_delay_s: everything the API server tells the extender arrives that much later.
+        watch_delay_s: everything the API server tells the extender from now on arrives that much later.
         """
-        server = None
+        server, proxy = None, None
         if watch_delay_s:
             address = urllib.parse.urlsplit(self.plane.server)
-            proxy = self._exit.enter_context(DelayingProxy(address.hostname, address.port, delay_s=watch_delay_s))
+            proxy = self._exit.enter_context(DelayingProxy(address.hostname, address.port, delay_s=0.01))
             server = proxy.url
         options.setdefault("heartbeat", {"limitSeconds": 0})
         name = f"extender-{next(_numbers)}"
         extender = Extender(self.plane, name=name, server=server, **options)
         extender.start()
         self._exit.callback(extender.stop)
+        if proxy is not None:
+            proxy.delay_s = watch_delay_s
         return extender
 
     def use_extender(self, url: str, **options: object) -> None:
@@ -88,12 +92,12 @@ class Cluster:
         bare.add_pod(self.api, name, **options)
         self._exit.callback(self.api.delete, f"/api/v1/namespaces/default/pods/{name}", grace_s=0)
 
-    def wait_bound(self, name: str, *, timeout_s: float) -> str:
+    def wait_bound(self, name: str, *, timeout_s: float = LIMIT_S) -> str:
         """The node of the pod, "" when it is still pending after that time."""
-        return wait_for(lambda: bare.bound_to(bare.pod(self.api, name)), timeout_s=timeout_s, every_s=0.02) or ""
+        return wait_for(lambda: bare.bound_to(bare.pod(self.api, name)), timeout_s=timeout_s) or ""
 
-    def wait_refused(self, name: str, *, timeout_s: float = 15.0) -> str:
+    def wait_refused(self, name: str, *, timeout_s: float = LIMIT_S) -> str:
         """The scheduler's words about a pod it could not place. An AssertionError when there are none."""
-        text = wait_for(lambda: bare.refused(bare.pod(self.api, name)), timeout_s=timeout_s, every_s=0.02)
+        text = wait_for(lambda: bare.refused(bare.pod(self.api, name)), timeout_s=timeout_s)
         assert text, f"{name} was not refused within {timeout_s:.0f} s: {bare.pod(self.api, name)}"
         return text

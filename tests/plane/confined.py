@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kube import contract
+from kube.media_types import MERGE_PATCH
 from tests.plane.cluster import Cluster
 from tests.plane.writes import ELSEWHERE, NS, Write
 from tests.playbooks.rendering import ADMIN_SERVER, objects, plain
@@ -94,6 +95,29 @@ def grant(cluster: Cluster, name: str, user: str, rules: list[Object], made: lis
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
     }
     unless_there(cluster, f"{RBAC}/clusterrolebindings", binding, made)
+
+
+def bound_by(cluster: Cluster, user: str, role: str, made: list[str]) -> Api:
+    """A client of the user, to whom a RoleBinding gives the ClusterRole in readygate's namespace."""
+    binding = {
+        "metadata": {"name": f"tried-{user.replace(':', '-')}"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    }
+    unless_there(cluster, f"{RBAC}/namespaces/{NS}/rolebindings", binding, made)
+    return impersonated(cluster, user)
+
+
+def refused(api: Api, method: str, path: str, body: Object | None = None) -> str:
+    """The words of the refusal, "" if the write is taken. A dry run."""
+    form = MERGE_PATCH if method == "PATCH" else "application/json"
+    try:
+        api.request(method, f"{path}{'&' if '?' in path else '?'}dryRun=All", body, content_type=form)
+    except ApiError as e:
+        if e.status in (403, 422):
+            return e.message
+        raise
+    return ""
 
 
 def running(cluster: Cluster, account: str, node: str, made: list[str]) -> Object:

@@ -1,4 +1,4 @@
-"""Ring 2: the real control plane on loopback, started once for the session; a test that needs quiet starts its own.
+"""Ring 2: the real control plane on loopback, one for each process of pytest; a test that breaks its own has another.
 
 A machine that cannot run the ring makes every test of it an error that says why: nothing is skipped.
 """
@@ -15,6 +15,23 @@ from tools.testbed.shared.binaries import kube_binaries
 
 # A control plane beside two others takes its time to start: 20 s have been seen, and tests that started it anew twice.
 _TIMEOUT_S = 300
+# The modules that take a minute or more begin first, so that none is left alone at the end. Most of them wait.
+LONGEST_FIRST = (
+    "playbooks_rollout",
+    "outlets",
+    "demo",
+    "stories_two_schedulers",
+    "kubelet_mode",
+    "stories_rollout",
+    "node_mode",
+    "kick_many",
+    "stories_brakes",
+    "pod_starts",
+    "dead_kubelet",
+    "attacks",
+    "canary",
+    "why",
+)
 ARTEFACTS = Path(__file__).resolve().parents[2] / "build" / "artefacts"
 
 
@@ -24,6 +41,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.plane)
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
+    # Only those of the whole ring, each module's in a row: pytest-xdist gives them out in this order.
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    name = item.path.stem.removeprefix("test_")
+    return LONGEST_FIRST.index(name) if name in LONGEST_FIRST else len(LONGEST_FIRST)
 
 
 @pytest.fixture(scope="session")
@@ -46,18 +70,25 @@ def artefacts() -> Path:
 
 
 @pytest.fixture(scope="session")
-def plane(say: Callable[[str], None]) -> Iterator[Plane]:
+def _shared_plane(say: Callable[[str], None]) -> Iterator[Plane]:
+    """One for each process of pytest; its controllers are those that the module at hand needs."""
+    kube_binaries(say)
+    with Plane("tests", thrifty=True, progress=say) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def plane(_shared_plane: Plane) -> Plane:
     """Whole, with a scheduler that asks no extender: for agents that are nodes."""
-    kube_binaries(say)
-    with Plane("tests", progress=say) as plane:
-        yield plane
+    _shared_plane.use_controllers()
+    _shared_plane.restart_scheduler()
+    return _shared_plane
 
 
-@pytest.fixture(scope="session")
-def _bare_plane(say: Callable[[str], None]) -> Iterator[Plane]:
-    kube_binaries(say)
-    with Plane("bare", without_controllers=WITHOUT_CONTROLLERS, progress=say) as plane:
-        yield plane
+@pytest.fixture(scope="module")
+def _bare_plane(_shared_plane: Plane) -> Plane:
+    _shared_plane.use_controllers(without=WITHOUT_CONTROLLERS)
+    return _shared_plane
 
 
 @pytest.fixture
@@ -67,8 +98,15 @@ def cluster(_bare_plane: Plane) -> Iterator[Cluster]:
         yield cluster
 
 
-@pytest.fixture
-def confined(cluster: Cluster) -> Iterator[Confined]:
+@pytest.fixture(scope="module")
+def policed(_bare_plane: Plane) -> Iterator[Cluster]:
+    """The cluster of a module whose tests leave the policies as they are: to compile them takes seconds."""
+    with Cluster(_bare_plane) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def confined(policed: Cluster) -> Iterator[Confined]:
     """Agent, extender and tenants under the policies of the playbooks."""
-    with confine(cluster) as confined:
+    with confine(policed) as confined:
         yield confined

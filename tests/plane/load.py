@@ -127,7 +127,7 @@ def bound_by(pod: Mapping[str, object], wall: float, monotonic: float) -> float:
 
 
 def ask(
-    port: int, names: Sequence[str], *, pod: Mapping[str, object] = ASKED, timeout_s: float = 2.0
+    port: int, names: Sequence[str], *, pod: Mapping[str, object] = ASKED, timeout_s: float = 15.0
 ) -> dict[str, object]:
     """One filter call as kube-scheduler makes it: the answer, or `{}` without one."""
     body = json.dumps({"Pod": pod, "NodeNames": list(names)})
@@ -142,7 +142,7 @@ def ask(
     return answer
 
 
-def told_after(port: int, node: str, *, is_open: bool, timeout_s: float = 30.0) -> float:
+def told_after(port: int, node: str, *, is_open: bool, timeout_s: float = 120.0) -> float:
     """Seconds until the extender calls the node so. Raises AssertionError."""
     began = time.monotonic()
 

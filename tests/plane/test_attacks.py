@@ -1,6 +1,7 @@
-"""The attacks of `make chaos` for ten seconds each: kube-scheduler places every pod, and none without the extender.
+"""The attacks of `make chaos` for some seconds each: kube-scheduler places every pod, none of them on a closed node.
 
-`make chaos` holds them for longer and asserts kube-scheduler's p99, too: a machine with other work does not keep it.
+In the gate in mode enforce, where a call that takes too long costs time and nothing else. The whole proof counts the
+calls of mode protect that failed, and how many pods keep kube-scheduler's pace. `make chaos` asserts p99, too.
 """
 
 from collections.abc import Iterator
@@ -10,9 +11,11 @@ import pytest
 from tests.plane.cluster import Cluster
 from tools.chaos import attackers
 from tools.chaos.attacks import MODES, Target
+from tools.kit.scope import WHOLE, draws
 from tools.testbed.plane.plane import Plane
 
-SECONDS = 10.0
+SECONDS = draws(gate=3, whole=10)
+PATIENCE_S = 120.0  # for the last pods, while the attack goes on
 IN_TIME = 0.8  # without an attack it is all of them; when the attacks were found, at most one in ten
 
 
@@ -34,8 +37,9 @@ def mode(target: Target, request: pytest.FixtureRequest) -> str:
 def test_kube_scheduler_places_each_pod_by_the_extender_under_attack(
     target: Target, mode: str, attack: attackers.Attack
 ) -> None:
-    outcome = target.under(attack, SECONDS)
+    outcome = target.under(attack, SECONDS, patience_s=PATIENCE_S)
     print(f"{mode}: {outcome}")
     assert (0, 0, 0) == (outcome.never, outcome.unfiltered, outcome.killed)
-    assert outcome.in_time >= IN_TIME * outcome.made, "kube-scheduler keeps the pace of the pods"
-    assert outcome.made >= 5 * SECONDS, "pods came"
+    assert outcome.made > 0, "pods came"
+    if WHOLE:
+        assert outcome.in_time >= IN_TIME * outcome.made, "kube-scheduler keeps the pace of the pods"

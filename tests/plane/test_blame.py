@@ -16,6 +16,7 @@ from extender.settings import parse
 from extender.web.app import create_app
 from tests.plane import blame
 from tests.plane.cluster import Cluster
+from tools.kit.scope import draws
 from tools.kit.waiting import wait_for, wait_until
 from tools.testbed.plane import scheduler_config
 from tools.testbed.plane.programs import Extender
@@ -25,11 +26,11 @@ from tools.testbed.shared.api import Object, condition
 pytestmark = pytest.mark.timeout(300)
 
 PODS = "/api/v1/namespaces/default/pods"
-SCHEDULES = 1000
-ROUNDS, NODES_OF_A_ROUND = 4, 30  # fewer than a hundred: kube-scheduler looks at all of them
+SCHEDULES = draws(gate=150, whole=1000)
+ROUNDS, NODES_OF_A_ROUND = draws(gate=1, whole=4), 30  # fewer than a hundred: kube-scheduler looks at all of them
 WRITERS = 6
 KNOWN_EVERY_S = 1.0  # how often kube-scheduler counts what it knows
-SETTLED_WITHIN_S = 45.0
+SETTLED_WITHIN_S = 120.0
 
 
 class Told:
@@ -94,7 +95,7 @@ class Round:
         there = len(names), len(places)
         knows = self.cluster.plane.scheduler_knows
         told = f"{there} nodes and pods, which kube-scheduler does not know"
-        wait_until(lambda: knows() == there, told, timeout_s=30)
+        wait_until(lambda: knows() == there, told, timeout_s=60)
 
     def schedule(self) -> None:
         self._make(self.pods)
@@ -152,7 +153,7 @@ def settled(look: Callable[[], list[str]]) -> list[str]:
     return look()
 
 
-def test_of_a_thousand_schedules_by_chance_every_one_is_blamed_on_the_nodes_that_readygate_alone_kept_it_off(
+def test_of_many_schedules_by_chance_every_one_is_blamed_on_the_nodes_that_readygate_alone_kept_it_off(
     cluster: Cluster, seed: int, say: Callable[[str], None]
 ):
     chance = random.Random(seed)

@@ -53,7 +53,7 @@ class Proof:
             "readygate_objects_schedulers": [DEFAULT],
             "readygate_objects_resources": [],
             "readygate_objects_image": IMAGE,
-            "readygate_objects_timeout_seconds": 40,
+            "readygate_objects_timeout_seconds": 120,
             "ansible_python_interpreter": sys.executable,
         }
         command = [sys.executable, "-m", "ansible", "playbook", "-v", "-i", "localhost,", "--extra-vars"]
@@ -77,7 +77,7 @@ class Proof:
         return done.returncode, said[-1]
 
     def prove(
-        self, *, schedulers: tuple[str, ...] = (DEFAULT,), resources: tuple[str, ...] = (), seconds: float = 40.0
+        self, *, schedulers: tuple[str, ...] = (DEFAULT,), resources: tuple[str, ...] = (), seconds: float = 120.0
     ) -> tuple[str, str]:
         """(state, text). Raises OSError for what stands against it."""
         module = modules.module("readygate_objects", "readygate_canary")

@@ -57,7 +57,7 @@ def test_a_pod_lands_on_the_only_healthy_node_and_the_exchange_is_as_the_contrac
     with Recorder("127.0.0.1", extender.port) as recorder:
         cluster.use_extender(recorder.url)
         cluster.add_pod("web")
-        assert cluster.wait_bound("web", timeout_s=15) == nodes[0]
+        assert cluster.wait_bound("web") == nodes[0]
         cluster.plane.stop_scheduler()  # before its extender goes away
     exchange = next(e for e in recorder.exchanges if json.loads(e.request)["Pod"]["metadata"]["name"] == "web")
     request, reply = json.loads(exchange.request), json.loads(exchange.reply)
@@ -83,7 +83,7 @@ def test_a_dead_extender_in_mode_protect_does_not_stop_scheduling(cluster: Clust
     cluster.use_extender(f"http://127.0.0.1:{free_port()}", mode="protect")
     cluster.add_pod("unprotected")
 
-    assert nodes[0] == cluster.wait_bound("unprotected", timeout_s=15)
+    assert nodes[0] == cluster.wait_bound("unprotected")
 
 
 def test_a_dead_extender_in_mode_enforce_lets_nothing_through(cluster: Cluster):

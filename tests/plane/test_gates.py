@@ -8,8 +8,9 @@ import pytest
 from extender.policy import reasons
 from kube import contract
 from kube.times import format_time
-from tests.plane.cluster import Cluster
+from tests.plane.cluster import LIMIT_S, Cluster
 from tests.plane.load import ask
+from tools.kit.scope import draws
 from tools.kit.waiting import wait_for
 from tools.testbed.plane.programs import Extender
 from tools.testbed.shared import bare
@@ -27,7 +28,7 @@ VALIDATOR = {
     "damping": False,
 }
 HEALTH = {"name": "health", "damping": False}
-MANY, PENDING = 100, 50
+MANY, PENDING = draws(gate=60, whole=100), draws(gate=20, whole=50)
 
 
 def order(cluster: Cluster, **entries: object) -> None:
@@ -49,7 +50,7 @@ def closed(extender: Extender, nodes: list[str]) -> dict[str, str]:
     return answer["FailedAndUnresolvableNodes"]  # type: ignore[return-value]
 
 
-def wait_closed(extender: Extender, nodes: list[str], expected: set[str], *, timeout_s: float = 3.0) -> None:
+def wait_closed(extender: Extender, nodes: list[str], expected: set[str], *, timeout_s: float = LIMIT_S) -> None:
     found = wait_for(lambda: set(closed(extender, nodes)) == expected, timeout_s=timeout_s, every_s=0.05)
     assert found, f"{closed(extender, nodes)}, expected {expected}"
 
@@ -78,12 +79,12 @@ def test_each_pod_is_kept_off_by_the_gates_that_speak_for_it_and_comes_when_the_
     cluster.add_pod("plain")
     add_gpu_pod(cluster, "wants-gpu")
 
-    assert first == cluster.wait_bound("plain", timeout_s=10)
+    assert first == cluster.wait_bound("plain")
     text = cluster.wait_refused("wants-gpu")
     assert text.startswith(f"0/2 nodes are available: 2 {reasons.CLOSED_NOT_READY}. ")
 
     validators[first].say(ready=True)
-    assert first == cluster.wait_bound("wants-gpu", timeout_s=3)
+    assert first == cluster.wait_bound("wants-gpu")
 
 
 def test_orders_in_a_real_configmap_hold_over_a_restart_and_end_at_once(cluster: Cluster):
@@ -105,7 +106,7 @@ def test_orders_in_a_real_configmap_hold_over_a_restart_and_end_at_once(cluster:
     cluster.add_pod("held-back", node=first)
     assert reasons.CLOSED_HELD in cluster.wait_refused("held-back")
     order(cluster, disk=None)
-    assert first == cluster.wait_bound("held-back", timeout_s=3)
+    assert first == cluster.wait_bound("held-back")
     order(cluster, sure=None)
     wait_closed(again, nodes, {second})
     order(cluster, wait={"order": "pause", "created": format_time(time.time() + 1)})
@@ -126,26 +127,26 @@ def test_a_gate_in_shadow_is_armed_by_an_order_without_a_restart(cluster: Cluste
     extender = cluster.start_extender(gates=[HEALTH | {"enforcement": "shadow"}])
     cluster.use_extender(extender.url, mode="enforce")
     cluster.add_pod("passes")
-    assert node == cluster.wait_bound("passes", timeout_s=10)
+    assert node == cluster.wait_bound("passes")
 
     order(cluster, go={"order": "arm"})
     wait_closed(extender, [node], {node})
     cluster.add_pod("waits")
     assert reasons.CLOSED_NOT_READY in cluster.wait_refused("waits")
     order(cluster, go=None)
-    assert node == cluster.wait_bound("waits", timeout_s=3)
+    assert node == cluster.wait_bound("waits")
 
 
 @pytest.fixture
-def hundred(cluster: Cluster) -> tuple[Cluster, list[str]]:
+def many(cluster: Cluster) -> tuple[Cluster, list[str]]:
     nodes = cluster.add_nodes(MANY)
     cluster.add_health_pods(nodes, ready=True)
     return cluster, nodes
 
 
-def test_when_a_hundred_nodes_fail_at_once_pending_pods_still_find_one(hundred: tuple[Cluster, list[str]]):
+def test_when_many_nodes_fail_at_once_pending_pods_still_find_one(many: tuple[Cluster, list[str]]):
     """With the brakes as they are by default."""
-    cluster, nodes = hundred
+    cluster, nodes = many
     extender = cluster.start_extender(gates=[{}], cap={}, storm={})
     cluster.use_extender(extender.url, mode="enforce")
     order(cluster, stop={"order": "hold", "author": "anna", "reason": "to have pods wait"})
@@ -161,15 +162,15 @@ def test_when_a_hundred_nodes_fail_at_once_pending_pods_still_find_one(hundred: 
     order(cluster, stop=None)
 
     began = time.monotonic()
-    bound = [cluster.wait_bound(name, timeout_s=10) for name in pending]
+    bound = [cluster.wait_bound(name) for name in pending]
     assert "" not in bound
     print(f"{PENDING} pods bound {time.monotonic() - began:.2f} s after the release of {MANY} nodes that have failed")
     assert len(closed(extender, nodes)) <= 0.3 * MANY
-    assert wait_for(lambda: "storm began" in "\n".join(extender.process.lines()), timeout_s=5)
+    assert wait_for(lambda: "storm began" in "\n".join(extender.process.lines()), timeout_s=LIMIT_S)
 
 
-def test_a_mass_release_is_kicked_and_every_pod_comes(hundred: tuple[Cluster, list[str]]):
-    cluster, nodes = hundred
+def test_a_mass_release_is_kicked_and_every_pod_comes(many: tuple[Cluster, list[str]]):
+    cluster, nodes = many
     for node in nodes:
         cluster.health_pods[node].say(ready=False)
     extender = cluster.start_extender()
@@ -185,5 +186,5 @@ def test_a_mass_release_is_kicked_and_every_pod_comes(hundred: tuple[Cluster, li
         cluster.health_pods[node].say(ready=True)
 
     began = time.monotonic()
-    assert pending == {name: cluster.wait_bound(name, timeout_s=10) for name in pending}
+    assert pending == {name: cluster.wait_bound(name) for name in pending}
     print(f"{PENDING} pods bound {time.monotonic() - began:.2f} s after the release of {MANY} nodes")

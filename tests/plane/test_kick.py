@@ -9,65 +9,59 @@ import json
 import statistics
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from extender.outlets.kick import ANNOTATION_KICK
 from extender.policy import reasons
-from tests.plane.cluster import WITHOUT_CONTROLLERS, Cluster
+from tests.plane.cluster import Cluster
+from tools.kit.scope import draws
+from tools.kit.waiting import wait_for
 from tools.testbed.plane.plane import Plane
-from tools.testbed.shared.binaries import kube_binaries
+from tools.testbed.shared import bare
 
-pytestmark = pytest.mark.timeout(420)
+pytestmark = pytest.mark.timeout(600)
 
-ROUNDS = 50
-LIMIT_S = 2.0
+ROUNDS = draws(gate=6, whole=50)
 WATCH_DELAY_S = 0.5
-PENDING_FOR_S = 10.0
-BATCHES, BATCH = 2, 5
+BOUND_WITHIN_S = 60.0  # by itself a fraction of a second; nothing else wakes the pod for five minutes
+# So late that kube-scheduler, however slow, asks first: then nothing wakes the pod.
+LONG_DELAY_S = 5.0
+PENDING_FOR_S = 10.0  # after that
+BATCHES, BATCH = draws(gate=1, whole=2), 5
 # A refused pod is tried once more at once, because its own refusal was an event. After that it rests.
 _SETTLE_S = 0.3
 
 
 @pytest.fixture(scope="module")
-def arms(say: Callable[[str], None], artefacts: Path) -> dict[str, list[float]]:
-    """The seconds of each arm. Two planes at once, as a round is mostly waiting."""
-    kube_binaries(say)
-    with ThreadPoolExecutor(2) as pool:
-        direct = pool.submit(_on_own_plane, "kick-direct", [_rounds_direct, _rounds_without_kick], say)
-        delayed = pool.submit(_on_own_plane, "kick-delayed", [_rounds_delayed], say)
-        with_kick, without_kick = direct.result()
-        (late,) = delayed.result()
-    figures = {"direct": with_kick, "watch delayed": late, "watch delayed, no kick": without_kick}
+def arms(_bare_plane: Plane, say: Callable[[str], None], artefacts: Path) -> dict[str, list[float]]:
+    """The seconds of each arm. Only their order is asserted: how long a kick takes is measured by `make bench`."""
+    figures: dict[str, list[float]] = {}
+    for name, arm in (
+        ("direct", _rounds_direct),
+        ("watch delayed", _rounds_delayed),
+        ("watch delayed, no kick", _rounds_without_kick),
+    ):
+        with Cluster(_bare_plane) as cluster:
+            figures[name] = arm(cluster)
+        say(f"kick, {name}: {_summary(figures[name])}")
     (artefacts / "kick.json").write_text(json.dumps({name: _summary(s) for name, s in figures.items()}, indent=1))
     return figures
 
 
-def test_a_pending_pod_binds_within_two_seconds_after_its_node_is_healed(arms):
+def test_a_pending_pod_binds_after_its_node_is_healed(arms):
     assert len(arms["direct"]) == ROUNDS
-    assert max(arms["direct"]) <= LIMIT_S
+    assert max(arms["direct"]) <= BOUND_WITHIN_S
 
 
-def test_a_pending_pod_binds_within_two_seconds_also_when_the_extender_learns_half_a_second_late(arms):
+def test_a_pending_pod_binds_also_when_the_extender_learns_half_a_second_late(arms):
     assert len(arms["watch delayed"]) == ROUNDS
-    assert max(arms["watch delayed"]) <= LIMIT_S
+    assert max(arms["watch delayed"]) <= BOUND_WITHIN_S
 
 
 def test_without_the_kick_a_pending_pod_stays_pending_after_its_node_is_healed(arms):
-    assert arms["watch delayed, no kick"] == [PENDING_FOR_S] * BATCHES * BATCH
-
-
-def _on_own_plane(name, arms, say):
-    with Plane(name, without_controllers=WITHOUT_CONTROLLERS, progress=say) as plane:
-        measured = []
-        for arm in arms:
-            with Cluster(plane) as cluster:
-                started = time.monotonic()
-                measured.append(arm(cluster))
-                say(f"{name} {arm.__name__.strip('_')}: {_summary(measured[-1])} in {time.monotonic() - started:.0f} s")
-        return measured
+    assert arms["watch delayed, no kick"] == [LONG_DELAY_S + PENDING_FOR_S] * BATCHES * BATCH
 
 
 def _rounds_direct(cluster: Cluster) -> list[float]:
@@ -91,14 +85,14 @@ def _round(cluster: Cluster, node: str) -> float:
     time.sleep(_SETTLE_S)
     started = time.monotonic()
     cluster.health_pods[node].say(ready=True)
-    bound = cluster.wait_bound(pod, timeout_s=5 * LIMIT_S)
+    bound = cluster.wait_bound(pod, timeout_s=BOUND_WITHIN_S)
     return time.monotonic() - started if bound == node else float("inf")
 
 
 def _rounds_without_kick(cluster: Cluster) -> list[float]:
-    """Seconds each pod stayed pending, at most PENDING_FOR_S; several nodes are healed within the delay."""
-    nodes = _unhealthy_nodes(cluster, BATCHES * BATCH, watch_delay_s=WATCH_DELAY_S, kick=False)
-    seconds = []
+    """Seconds each pod stayed pending, at most both delays; several nodes are healed within the delay."""
+    nodes = _unhealthy_nodes(cluster, BATCHES * BATCH, watch_delay_s=LONG_DELAY_S, kick=False)
+    seconds, most_s = [], LONG_DELAY_S + PENDING_FOR_S
     for first in range(0, len(nodes), BATCH):
         batch = {node: f"waits-for-{node}" for node in nodes[first : first + BATCH]}
         for node, pod in batch.items():
@@ -109,12 +103,15 @@ def _rounds_without_kick(cluster: Cluster) -> list[float]:
         started = time.monotonic()
         for node in batch:
             cluster.health_pods[node].say(ready=True)
-        pending = dict.fromkeys(batch.values(), PENDING_FOR_S)
-        while time.monotonic() < started + PENDING_FOR_S:
+        pending = dict.fromkeys(batch.values(), most_s)
+
+        def all_bound(pending: dict[str, float] = pending, started: float = started) -> bool:
             for pod, still in pending.items():
-                if still == PENDING_FOR_S and cluster.wait_bound(pod, timeout_s=0):
+                if still == most_s and bare.bound_to(bare.pod(cluster.api, pod)):
                     pending[pod] = time.monotonic() - started
-            time.sleep(0.2)
+            return most_s not in pending.values()
+
+        wait_for(all_bound, timeout_s=most_s, every_s=0.2)
         seconds += pending.values()
         _wake(cluster, batch)
     return seconds
@@ -125,7 +122,7 @@ def _wake(cluster: Cluster, batch: dict[str, str]) -> None:
     for node, pod in batch.items():
         annotations = {ANNOTATION_KICK: f"by the test of {pod}"}
         cluster.api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": annotations}})
-        assert node == cluster.wait_bound(pod, timeout_s=LIMIT_S)
+        assert node == cluster.wait_bound(pod, timeout_s=BOUND_WITHIN_S)
 
 
 def _unhealthy_nodes(cluster: Cluster, count: int, *, watch_delay_s: float, kick: bool) -> list[str]:

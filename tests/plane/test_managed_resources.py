@@ -23,10 +23,10 @@ def test_only_pods_that_ask_for_a_managed_resource_are_sent(cluster: Cluster):
         for number in range(5):
             cluster.add_pod(f"plain-{number}")
             cluster.add_pod(f"gpu-{number}", containers=[with_gpu()])
-        bound = {name: cluster.wait_bound(name, timeout_s=15) for name in names("plain") | names("gpu")}
+        bound = {name: cluster.wait_bound(name) for name in names("plain") | names("gpu")}
         cluster.add_pod("gpu-pinned", node=closed, containers=[with_gpu()])
         cluster.add_pod("plain-pinned", node=closed)
-        assert closed == cluster.wait_bound("plain-pinned", timeout_s=15)
+        assert closed == cluster.wait_bound("plain-pinned")
         assert reasons.CLOSED_NOT_READY in cluster.wait_refused("gpu-pinned")
         cluster.plane.stop_scheduler()  # before its extender goes away
     asked = [json.loads(exchange.request)["Pod"]["metadata"]["name"] for exchange in recorder.exchanges]

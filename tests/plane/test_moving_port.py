@@ -18,4 +18,4 @@ def test_of_two_places_the_one_that_answers_is_heard(cluster: Cluster, order: st
     cluster.add_pod("while-it-moves")
     assert reasons.CLOSED_NOT_READY in cluster.wait_refused("while-it-moves")
     cluster.health_pods[nodes[0]].say(ready=True)
-    assert nodes[0] == cluster.wait_bound("while-it-moves", timeout_s=30)
+    assert nodes[0] == cluster.wait_bound("while-it-moves")

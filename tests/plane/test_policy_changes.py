@@ -1,8 +1,8 @@
 """Agent and extender may change one entry of a Pod or Node, whatever form their write has.
 
-Thousands of writes are drawn. An administrator tries each one first: what the API server would make of it is judged by
-`harm.harm_of`. Then the confined identity tries it. Both are dry runs. RBAC lets the identities write everything there,
-so it is the policies that refuse.
+Hundreds of writes are drawn, thousands in the whole proof. An administrator tries each one first: what the API server
+would make of it is judged by `harm.harm_of`. Then the confined identity tries it. Both are dry runs. RBAC lets the
+identities write everything there, so it is the policies that refuse.
 """
 
 import json
@@ -21,12 +21,13 @@ from tests.plane.cluster import Cluster
 from tests.plane.confined import Confined, grant
 from tests.plane.harm import Target, harm_of
 from tests.plane.writes import NS
+from tools.kit.scope import draws
 from tools.kit.waiting import wait_until
 from tools.testbed.plane import identities
 from tools.testbed.shared import bare
 from tools.testbed.shared.api import Api, ApiError, Object
 
-WRITES = 2500
+WRITES = draws(gate=300, whole=2500)
 THREADS = 6
 AGENT, HOST, POD = "agent", "extender's host", "extender's pod"
 MESSAGE_OF_AGENT, MESSAGE_OF_EXTENDER = 1024, 400
@@ -64,6 +65,11 @@ def conditions(cluster: Cluster, path: str, kinds: tuple[str, ...], *, own: bool
     if own:
         mine = entries((contract.CONDITION_NODE_HEALTHY,))
         cluster.api.patch(f"{path}/status", {"status": {"conditions": mine}})
+
+
+@pytest.fixture(scope="module")
+def cluster(policed: Cluster) -> Cluster:
+    return policed
 
 
 @pytest.fixture
@@ -151,9 +157,9 @@ def test_agent_and_extender_change_nothing_but_their_one_entry(confined, cluster
     }
     (artefacts / "policy_changes.json").write_text(json.dumps(table, indent=2) + "\n")
     assert ([], []) == (shown(allowed), shown(denied)), f"seed {seed}: {len(allowed)} allowed, {len(denied)} denied"
-    assert len(results) >= 2000
-    assert min(figures[f"{form}, harmful"] for form in changes.FORMS) > 50
-    assert min(figures[f"{form}, right"] for form in changes.FORMS if form != APPLY) > 50
+    assert len(results) >= 0.8 * WRITES
+    assert min(figures[f"{form}, harmful"] for form in changes.FORMS) > WRITES / 50
+    assert min(figures[f"{form}, right"] for form in changes.FORMS if form != APPLY) > WRITES / 50
 
 
 def test_objects_with_900_conditions_stay_within_the_cost_that_policies_may_have(confined, cluster, targets):

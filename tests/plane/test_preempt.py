@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.plane.cluster import Cluster
+from tools.kit.scope import draws
 from tools.kit.waiting import wait_for
 from tools.testbed.shared import bare
 from tools.testbed.shared.api import Api
 
-ROUNDS = 20
+ROUNDS = draws(gate=5, whole=20)
 PRIORITIES = {"cheap": 10, "dear": 100, "above-all": 1000}
 _numbers = itertools.count(1)
 
@@ -67,11 +68,11 @@ def victims(cluster: Cluster, fillers: Fillers, rounds: int) -> list[list[str]]:
         fillers.fill()
         name = f"above-all-{next(_numbers)}"
         bare.add_pod(cluster.api, name, **spec("above-all"))
-        bound = cluster.wait_bound(name, timeout_s=60)  # each node that is refused costs a back-off
+        bound = cluster.wait_bound(name)  # each node that is refused costs a back-off
         found.append(fillers.evicted())
         cluster.api.delete(f"/api/v1/namespaces/default/pods/{name}", grace_s=0)
         assert bound, "the pod above all was not placed"
-        assert wait_for(lambda name=name: not bare.pod(cluster.api, name), timeout_s=5)
+        assert wait_for(lambda name=name: not bare.pod(cluster.api, name), timeout_s=60)
     return found
 
 
@@ -139,6 +140,6 @@ def test_who_waits_for_a_closed_node_to_be_made_room_on_is_woken_by_the_next_pod
         cluster.health_pods[node].say(ready=True)
         assert "" == cluster.wait_bound("waits", timeout_s=6)  # the kick and its repeat were given by then
         cluster.api.delete("/api/v1/namespaces/default/pods/ends", grace_s=0)
-        assert node == cluster.wait_bound("waits", timeout_s=10)
+        assert node == cluster.wait_bound("waits")
     finally:
         fillers.remove()

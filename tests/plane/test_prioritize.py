@@ -17,10 +17,10 @@ def test_where_a_gate_would_rather_have_no_pod_kube_scheduler_places_fewer(clust
         names = [f"{prefix}-{number}" for number in range(PODS)]
         for name in names:
             cluster.add_pod(name)
-        return [cluster.wait_bound(name, timeout_s=20) for name in names].count(avoided)
+        return [cluster.wait_bound(name) for name in names].count(avoided)
 
     without, with_scores = placed("without", weight=0), placed("scored", weight=10)
     cluster.add_pod("must", node=avoided)
     print(f"{without} of {PODS} pods without scores, {with_scores} with them")
     assert (True, 0) == (without >= PODS // 3, with_scores)
-    assert avoided == cluster.wait_bound("must", timeout_s=20)
+    assert avoided == cluster.wait_bound("must")

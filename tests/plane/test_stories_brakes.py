@@ -9,21 +9,23 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.plane.cluster import Cluster
+from tests.plane.cluster import LIMIT_S, Cluster
 from tests.plane.healing import KickWatch
 from tests.plane.load import Load, ask
 from tools.kit.programs import fetch
-from tools.kit.waiting import wait_for
+from tools.kit.waiting import wait_for, wait_until
 from tools.testbed.plane.programs import Extender, People
 from tools.testbed.plane.proxy import DelayingProxy
 
 # On, but for one thing: bare nodes are young and their pods have no start time, so they would be new to a replica that
 # never saw them healthy, and not counted.
 ON = {"cap": {"newNodeSeconds": 0}, "storm": {}, "gates": [{"damping": {}}]}
-LATE_S = 5.0
+LATE_S = 8.0  # so long that, on a busy machine too, one replica has decided before the other one knows
+AGREE_WITHIN_S = LATE_S + LIMIT_S
 MANY = 20
-FLAPS, FLAP_S = 10, 2.0
+FLAPS = 8
 KICKS = 4  # of one release, its repeats included
+LAG_S = 4.0  # at most, from a write to the countdown of it, in what is compared
 
 
 def closed(extender: Extender, nodes: list[str]) -> set[str]:
@@ -32,8 +34,8 @@ def closed(extender: Extender, nodes: list[str]) -> set[str]:
     return set(answer["FailedAndUnresolvableNodes"])  # type: ignore[call-overload]
 
 
-def wait_closed(extender: Extender, nodes: list[str], expected: set[str], *, timeout_s: float = 3.0) -> None:
-    found = wait_for(lambda: closed(extender, nodes) == expected, timeout_s=timeout_s, every_s=0.05)
+def wait_closed(extender: Extender, nodes: list[str], expected: set[str]) -> None:
+    found = wait_for(lambda: closed(extender, nodes) == expected, timeout_s=AGREE_WITHIN_S)
     assert found, f"{closed(extender, nodes)}, expected {expected}"
 
 
@@ -42,6 +44,11 @@ def say_all(cluster: Cluster, nodes: list[str], *, ready: bool, ago_s: float = 0
     for place, node in enumerate(nodes):
         at = datetime.now(UTC) - timedelta(seconds=max(0.0, ago_s - 10 * place))
         cluster.health_pods[node].say(ready=ready, since=at.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def made_after(load: Load, at: float, nodes: list[str]) -> list[str]:
+    """Pods bound to these nodes that were made after that time."""
+    return [pod for pod in load.on(nodes) if load.made[pod] > at]
 
 
 def replicas(cluster: Cluster, **sections: object) -> tuple[Extender, Extender, DelayingProxy]:
@@ -56,7 +63,7 @@ def replicas(cluster: Cluster, **sections: object) -> tuple[Extender, Extender, 
     return cluster.start_extender(**sections), late, proxy
 
 
-def test_while_replicas_disagree_for_five_seconds_no_pod_is_lost_and_then_they_close_the_same(
+def test_while_replicas_disagree_for_a_while_no_pod_is_lost_and_then_they_close_the_same(
     cluster: Cluster, say: Callable[[str], None]
 ):
     """Some fail, which closes them; then many at once, which is a storm. kube-scheduler asks the late one first."""
@@ -66,36 +73,36 @@ def test_while_replicas_disagree_for_five_seconds_no_pod_is_lost_and_then_they_c
     cluster.use_extender(late.url, mode="enforce")
     few, many = nodes[:4], nodes[4:16]
     with Load(cluster.api, per_s=10) as load:
-        assert wait_for(lambda: load.bound, timeout_s=5)
+        assert wait_for(lambda: load.bound, timeout_s=LIMIT_S)
         proxy.delay_s = LATE_S
         say_all(cluster, few, ready=False)
         wait_closed(prompt, nodes, set(few))
         disagree_at = time.monotonic()
         assert set() == closed(late, nodes), "it answers by what it knows"
-        wait_closed(late, nodes, set(few), timeout_s=2 * LATE_S)
+        wait_closed(late, nodes, set(few))
         agree_at = time.monotonic()
-        assert wait_for(lambda: load.on(nodes, after=agree_at + 1.0), timeout_s=5), "pods still come"
-        assert [] == load.on(few, after=agree_at + 0.5), "by the one that kube-scheduler asks"
+        assert wait_for(lambda: made_after(load, agree_at, nodes), timeout_s=LIMIT_S), "pods still come"
+        assert [] == made_after(load, agree_at, few), "by the one that kube-scheduler asks"
 
         say_all(cluster, many, ready=False)
         wait_closed(prompt, nodes, set())
         assert set(few) == closed(late, nodes), "it has not heard of the storm"
         cluster.use_extender(prompt.url, mode="enforce")
-        wait_closed(late, nodes, set(), timeout_s=2 * LATE_S)
+        wait_closed(late, nodes, set())
         load.stop()
-        all_bound_s = load.wait_all_bound(timeout_s=10)
+        all_bound_s = load.wait_all_bound(timeout_s=2 * LIMIT_S)
         meanwhile = load.on(few, after=disagree_at, until=agree_at)
     again = cluster.start_extender(**ON)
     assert [set(), set(), set()] == [closed(one, nodes) for one in (prompt, late, again)]
     for one in (prompt, late, again):
-        assert wait_for(lambda one=one: "storm began" in one.process.text(), timeout_s=5)
+        assert wait_for(lambda one=one: "storm began" in one.process.text(), timeout_s=LIMIT_S)
     say(
         f"replicas disagreed for {agree_at - disagree_at:.1f} s: {len(load.made)} pods, 0 lost, {len(meanwhile)} bound "
         f"meanwhile to the 4 of {MANY} nodes only one had closed; all bound {all_bound_s:.1f} s after the last was made"
     )
 
 
-def test_replicas_that_disagree_for_five_seconds_hold_the_same_nodes_at_the_cap(
+def test_replicas_that_disagree_for_a_while_hold_the_same_nodes_at_the_cap(
     cluster: Cluster, say: Callable[[str], None]
 ):
     """By the objects' own times: whoever saw it late, or began late, keeps the oldest closures too. Without storms, in
@@ -110,7 +117,7 @@ def test_replicas_that_disagree_for_five_seconds_hold_the_same_nodes_at_the_cap(
     say_all(cluster, broken, ready=False, ago_s=600)
     wait_closed(prompt, nodes, set(broken[:3]))
     assert set() == closed(late, nodes), "it knows nothing of it yet"
-    wait_closed(late, nodes, set(broken[:3]), timeout_s=2 * LATE_S)
+    wait_closed(late, nodes, set(broken[:3]))
     say(f"at the cap: 3 of 6 failed of 10 closed by both, the late one after {time.monotonic() - began:.1f} s")
     again = cluster.start_extender(**sections)
     wait_closed(again, nodes, set(broken[:3]))
@@ -118,7 +125,7 @@ def test_replicas_that_disagree_for_five_seconds_hold_the_same_nodes_at_the_cap(
     cluster.health_pods[broken[1]].say(ready=True)
 
     for one in (prompt, late, again):
-        wait_closed(one, nodes, {broken[0], broken[2], broken[3]}, timeout_s=2 * LATE_S)
+        wait_closed(one, nodes, {broken[0], broken[2], broken[3]})
 
 
 @pytest.mark.parametrize("ceiling_s", [300.0, 10.0], ids=["by default", "with a ceiling of ten seconds"])
@@ -132,28 +139,33 @@ def test_a_node_that_flaps_closes_twice_and_opens_when_it_has_been_healthy_for_l
     people.start()
     cluster._exit.callback(people.stop)
     cluster.use_extender(extender.url, mode="enforce")
-    countdowns: list[float] = []
+    waits: list[float] = []
     pods = [f"flaps-{ceiling_s:.0f}-{number}" for number in range(FLAPS)]
 
-    with KickWatch(cluster.api, for_s=int(2 * FLAPS * FLAP_S + 2)) as watch:
-        for pod in pods:
+    with KickWatch(cluster.api) as watch:
+        for number, pod in enumerate(pods):
             cluster.health_pods[node].say(ready=False)
-            time.sleep(FLAP_S / 4)
+            wait_until(lambda: closed(extender, nodes) == {node} and not countdown(people, node), "it is closed")
             cluster.add_pod(pod, node=node)
-            time.sleep(FLAP_S * 3 / 4)
+            cluster.wait_refused(pod)
+            healed_at = time.monotonic()
             cluster.health_pods[node].say(ready=True)
-            time.sleep(FLAP_S)
-            countdowns.append(countdown(people, node))
-    flapped = transitions(extender, node)
+            if number == 0:
+                wait_until(lambda: closed(extender, nodes) == set(), "it opens at once")
+                assert node == cluster.wait_bound(pod)
+            else:
+                left_s = wait_for(lambda: countdown(people, node), timeout_s=LIMIT_S)
+                assert left_s, "it is counted down"
+                waits.append(time.monotonic() - healed_at + left_s)
+        flapped = transitions(extender, node)
+        kicks = watch.kicks
 
-    say(f"{FLAPS} flaps of {FLAP_S:g} s: {flapped}, {watch.kicks} kicks; seconds left at each end: {countdowns}")
+    say(f"{FLAPS} flaps: {flapped}, {kicks} kicks; seconds that it must be healthy: {waits}")
     assert ["node closed", "node opened", "node closed"] == flapped
-    assert node == cluster.wait_bound(pods[0], timeout_s=1)
-    left = [min(ceiling_s, 10 * 2.0**doublings) - FLAP_S for doublings in range(FLAPS - 1)]
-    assert [0.0, *left] == pytest.approx(countdowns, abs=1.5)
-    assert 1 <= watch.kicks <= KICKS
+    assert [min(ceiling_s, 10 * 2.0**number) for number in range(FLAPS - 1)] == pytest.approx(waits, abs=LAG_S)
+    assert 1 <= kicks <= KICKS
     if ceiling_s < 60:
-        bound = [cluster.wait_bound(pod, timeout_s=ceiling_s + 2.0) for pod in pods]
+        bound = [cluster.wait_bound(pod) for pod in pods]
         assert [node] * FLAPS == bound
         assert [*flapped, "node opened"] == transitions(extender, node)
 

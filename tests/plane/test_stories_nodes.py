@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from extender.policy import reasons
 from kube import contract
-from tests.plane.cluster import Cluster
+from tests.plane.cluster import LIMIT_S, Cluster
 from tests.plane.load import ask, told_after
 from tools.kit.waiting import wait_for
 from tools.testbed.shared import bare
@@ -27,7 +27,7 @@ def test_a_node_made_anew_is_closed_until_its_health_pod_turns_ready_anew(cluste
     for ready in (False, True):
         cluster.health_pods[node].say(ready=ready, since=_in_a_second())
 
-    assert node == cluster.wait_bound("for-the-new-one", timeout_s=3)
+    assert node == cluster.wait_bound("for-the-new-one")
 
 
 def _in_a_second() -> str:
@@ -48,9 +48,9 @@ def test_a_node_under_a_new_name_is_another_node(cluster: Cluster):
     cluster.add_pod("for-the-renamed", node=new)
 
     assert reasons.CLOSED_NO_HEALTH_POD in cluster.wait_refused("for-the-renamed")
-    assert wait_for(lambda: ask(extender.port, [old, new])["NodeNames"] == [], timeout_s=3)
+    assert wait_for(lambda: ask(extender.port, [old, new])["NodeNames"] == [], timeout_s=LIMIT_S)
     cluster.add_health_pods([new], ready=True)
-    assert new == cluster.wait_bound("for-the-renamed", timeout_s=3)
+    assert new == cluster.wait_bound("for-the-renamed")
 
 
 def test_when_one_check_fails_everywhere_what_must_run_still_runs_and_one_that_heals_takes_all(cluster: Cluster):
@@ -75,7 +75,9 @@ def test_when_one_check_fails_everywhere_what_must_run_still_runs_and_one_that_h
         body = {"metadata": {"name": "must-run", "labels": labels}, "spec": bare.pod_spec()}
         cluster.api.create(path, body)
         try:
-            bound = wait_for(lambda ns=namespace: bare.bound_to(bare.pod(cluster.api, "must-run", ns)), timeout_s=5)
+            bound = wait_for(
+                lambda ns=namespace: bare.bound_to(bare.pod(cluster.api, "must-run", ns)), timeout_s=LIMIT_S
+            )
         finally:
             cluster.api.delete(f"{path}/must-run", grace_s=0)
         assert bound in nodes, f"an exempt pod in {namespace} was not placed"
@@ -83,8 +85,13 @@ def test_when_one_check_fails_everywhere_what_must_run_still_runs_and_one_that_h
     healed = nodes[7]
     cluster.health_pods[healed].say(ready=True)
     began = time.monotonic()
-    assert {healed} == {cluster.wait_bound(pod, timeout_s=5) for pod in pending}
+    assert {healed} == {cluster.wait_bound(pod) for pod in pending}
     print(f"all {len(pending)} bound {time.monotonic() - began:.2f} s after one node healed")
+
+
+def place_in(cluster: Cluster, namespace: str) -> str:
+    """The node of the pod that must run there."""
+    return bare.bound_to(bare.pod(cluster.api, "must-run", namespace))
 
 
 def test_thirty_nodes_at_once_open_as_soon_as_their_health_pods_are_ready(cluster: Cluster):
@@ -100,5 +107,5 @@ def test_thirty_nodes_at_once_open_as_soon_as_their_health_pods_are_ready(cluste
     cluster.add_health_pods(nodes, ready=True)
 
     began = time.monotonic()
-    assert {node: node for node in nodes} == {node: cluster.wait_bound(pod, timeout_s=5) for node, pod in pods.items()}
+    assert {node: node for node in nodes} == {node: cluster.wait_bound(pod) for node, pod in pods.items()}
     print(f"{MANY} nodes at once: all bound {time.monotonic() - began:.2f} s after the last health pod")

@@ -1,10 +1,9 @@
-"""A broken image of the health pods is rolled out on a hundred nodes, by the real DaemonSet controller: in each form in
+"""A broken image of the health pods is rolled out on many nodes, by the real DaemonSet controller: in each form in
 which it may fail, no more nodes are closed than the cap allows, and pods still come.
 
 All times are a fifth of what they are by default, but that a pod of the image answers after a second.
 """
 
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,12 +13,14 @@ from tests.plane.cluster import Cluster
 from tests.plane.load import Load, ask
 from tests.plane.rollout import GOOD, Image, Kubelets, available, install, roll_out
 from tests.playbooks.rendering import objects
+from tools.kit.scope import draws
 from tools.kit.waiting import wait_for
 from tools.testbed.plane.plane import Plane
 
-MANY = 100
+MANY = draws(gate=30, whole=100)
+BATCH = MANY // 10  # that may be unavailable at once
 FASTER = 5
-CAP = 30
+CAP = 3 * BATCH
 NOT_YET_S = 600  # more than a test takes
 LATE = Image("registry.invalid/fails-late:2", 40 / FASTER)
 NEVER = Image("registry.invalid/never-ready:2", 0)
@@ -37,17 +38,11 @@ BRAKES = {
 }
 
 
-@pytest.fixture(scope="module")
-def rollout_plane(say: Callable[[str], None]) -> Iterator[Plane]:
-    with Plane("rollout", progress=say) as plane:
-        yield plane
-
-
 @pytest.fixture
-def cluster(rollout_plane: Plane) -> Iterator[Cluster]:
+def cluster(plane: Plane) -> Iterator[Cluster]:
     """kube-scheduler asks nobody at first: an extender of an earlier test is no more."""
-    rollout_plane.restart_scheduler()
-    with Cluster(rollout_plane) as cluster:
+    plane.restart_scheduler()
+    with Cluster(plane) as cluster:
         yield cluster
 
 
@@ -62,9 +57,9 @@ def deployed() -> dict[str, object]:
 @pytest.mark.parametrize(
     ("image", "min_ready", "settled", "at_most"),
     [
-        pytest.param(NEVER, True, True, 10, id="never Ready"),
-        pytest.param(EARLY, True, True, 10, id="Ready for 5 s"),
-        pytest.param(LATE, True, True, 10, id="Ready for 40 s"),
+        pytest.param(NEVER, True, True, BATCH, id="never Ready"),
+        pytest.param(EARLY, True, True, BATCH, id="Ready for 5 s"),
+        pytest.param(LATE, True, True, BATCH, id="Ready for 40 s"),
         pytest.param(LATE, False, True, CAP, id="Ready for 40 s, without minReadySeconds"),
         pytest.param(NEVER, True, False, CAP, id="never Ready, before the old one has been Ready for minReadySeconds"),
     ],
@@ -87,15 +82,15 @@ def test_a_broken_image_closes_no_more_nodes_than_the_cap_however_it_fails(
         spec = spec | {"minReadySeconds": NOT_YET_S}
     cluster._exit.callback(install(cluster.api, spec))
     with Kubelets(cluster.api, (GOOD, image)) as kubelets:
-        assert wait_for(lambda: kubelets.ready() == MANY, timeout_s=90), f"{kubelets.ready()} {kubelets.error}"
+        assert wait_for(lambda: kubelets.ready() == MANY, timeout_s=180), f"{kubelets.ready()} {kubelets.error}"
         extender = cluster.start_extender(**BRAKES)
         cluster.use_extender(extender.url, mode="enforce")
-        assert not settled or wait_for(lambda: available(cluster.api) == MANY, timeout_s=90)
+        assert not settled or wait_for(lambda: available(cluster.api) == MANY, timeout_s=180)
         with Load(cluster.api, per_s=5) as load:
             roll_out(cluster.api, image)
             seen = watched(lambda: len(closed(extender.port, nodes)), for_s=(60 + 30) / FASTER + 3)
             load.stop()
-            load.wait_all_bound(timeout_s=5)
+            load.wait_all_bound(timeout_s=120)
         assert kubelets.error is None
         replaced = kubelets.of(image)
     stormed = "storm began" in extender.process.text()
@@ -106,20 +101,17 @@ def test_a_broken_image_closes_no_more_nodes_than_the_cap_however_it_fails(
     )
     assert max(seen) <= at_most
     bounded = min_ready and settled
-    assert (bounded, not bounded) == (replaced == MANY // 10, stormed)
+    assert (bounded, not bounded) == (replaced == BATCH, stormed)
 
 
 def closed(port: int, nodes: list[str]) -> list[str]:
-    answer = ask(port, nodes, timeout_s=10.0)  # asked hundreds of times: how long one takes is told elsewhere
+    answer = ask(port, nodes)
     assert not answer.get("Error", "no answer")
     return list(answer["FailedAndUnresolvableNodes"])  # type: ignore[call-overload]
 
 
 def watched(look: Callable[[], int], *, for_s: float) -> list[int]:
     """All that `look` has said in that time."""
-    until = time.monotonic() + for_s
-    found = [look()]
-    while time.monotonic() < until:
-        time.sleep(0.1)
-        found.append(look())
+    found: list[int] = []
+    wait_for(lambda: found.append(look()), timeout_s=for_s, every_s=0.2)
     return found

@@ -21,7 +21,7 @@ def test_pods_of_every_profile_are_kept_from_a_closed_node(cluster: Cluster):
     for profile in profiles:
         for number in range(5):
             cluster.add_pod(f"{profile}-{number}", schedulerName=profile)
-    bound = {cluster.wait_bound(f"{profile}-{number}", timeout_s=10) for profile in profiles for number in range(5)}
+    bound = {cluster.wait_bound(f"{profile}-{number}") for profile in profiles for number in range(5)}
     assert {opened} == bound
 
 
@@ -37,7 +37,7 @@ def test_a_scheduler_killed_with_pods_waiting_loses_none_and_none_is_placed_on_a
     cluster.plane.kill_scheduler()
     began = time.monotonic()
     cluster.use_extender(extender.url, mode="enforce")
-    assert {opened} == {cluster.wait_bound(name, timeout_s=10) for name in names}
+    assert {opened} == {cluster.wait_bound(name) for name in names}
     print(f"{PODS} pods bound {time.monotonic() - began:.2f} s after the scheduler was killed")
 
 
@@ -62,5 +62,5 @@ def test_what_one_replica_refused_is_bound_by_the_scheduler_that_asks_the_other_
 
     began = time.monotonic()
     told_after(second.port, node, is_open=True)
-    assert {node} == {cluster.wait_bound(name, timeout_s=5) for name in names}
+    assert {node} == {cluster.wait_bound(name) for name in names}
     print(f"bound {time.monotonic() - began:.2f} s after the heal, by the scheduler of the late replica")

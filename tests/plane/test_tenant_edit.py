@@ -3,23 +3,20 @@
 The roles are the real ones: `edit` is the API server's own, `readygate-operator` is the chart's.
 """
 
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
 
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract, paths
-from kube.media_types import MERGE_PATCH
 from tests.plane.cluster import Cluster
-from tests.plane.confined import RBAC, Confined, grant, impersonated, token, unless_there
+from tests.plane.confined import RBAC, Confined, bound_by, grant, impersonated, refused, token, unless_there
 from tests.plane.load import ask
 from tests.plane.writes import ELSEWHERE, NS
 from tests.playbooks.rendering import ADMIN_SERVER, objects, plain
-from tools.kit.waiting import wait_for, wait_until
+from tools.kit.waiting import wait_until
 from tools.testbed.plane import identities
-from tools.testbed.shared.api import Api, ApiError, Object, condition
+from tools.testbed.shared.api import Api, Object, condition
 
 OPERATOR = "readygate-operator"
 ORDERS = f"/api/v1/namespaces/{NS}/configmaps/readygate-orders"
@@ -30,23 +27,15 @@ HEALTH_POD = PODS + "/{health_pod}"
 HEARTBEAT, LEADER = "tried-node", contract.NAME_EXTENDER
 HOLD = {"data": {"all": '{"order":"hold"}'}}
 OWN_STATUS = {"status": {"conditions": [{"type": contract.CONDITION_NODE_HEALTHY, "status": "True"}]}}
-NODES = 10
-CAPPED = 3  # of ten nodes, by the default cap of 30 %
-
-
-def bound_by(cluster: Cluster, user: str, role: str, made: list[str]) -> Api:
-    """A client of the user, to whom a RoleBinding gives the ClusterRole in readygate's namespace."""
-    binding = {
-        "metadata": {"name": f"tried-{user.replace(':', '-')}"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
-    }
-    unless_there(cluster, f"{RBAC}/namespaces/{NS}/rolebindings", binding, made)
-    return impersonated(cluster, user)
 
 
 def lease(name: str, holder: str) -> Object:
     return {"metadata": {"name": name}, "spec": {"holderIdentity": holder, "leaseDurationSeconds": 12}}
+
+
+@pytest.fixture(scope="module")
+def cluster(policed: Cluster) -> Cluster:
+    return policed
 
 
 @pytest.fixture
@@ -79,18 +68,6 @@ def actors(confined: Confined, cluster: Cluster) -> Iterator[dict[str, Api]]:
     finally:
         for path in reversed(made):
             cluster.api.delete(path)
-
-
-def refused(api: Api, method: str, path: str, body: Object | None = None) -> str:
-    """The words of the refusal, "" if the write is taken. A dry run."""
-    form = MERGE_PATCH if method == "PATCH" else "application/json"
-    try:
-        api.request(method, f"{path}{'&' if '?' in path else '?'}dryRun=All", body, content_type=form)
-    except ApiError as e:
-        if e.status in (403, 422):
-            return e.message
-        raise
-    return ""
 
 
 DECIDES = "orders.readygate.dev"
@@ -278,60 +255,6 @@ def wide(cluster: Cluster) -> Iterator[None]:
     yield
     for path in reversed(made):
         cluster.api.delete(path)
-
-
-# The extender under its own policies, and health pods that `edit` deletes in bulk.
-
-
-@dataclass
-class Closed:
-    """How many nodes the extender closed, over time. first_at: seconds after `began`."""
-
-    most: int = 0
-    first_at: float | None = None
-
-
-def watched(port: int, nodes: list[str], *, for_s: float) -> Closed:
-    found, began = Closed(), time.monotonic()
-    while time.monotonic() - began < for_s:
-        answer = ask(port, nodes)
-        count = len(answer.get("FailedAndUnresolvableNodes") or {})  # type: ignore[arg-type]
-        found.most = max(found.most, count)
-        if count and found.first_at is None:
-            found.first_at = time.monotonic() - began
-        time.sleep(0.05)
-    return found
-
-
-# Pods that are deleted one after the other turn their nodes bad one after the other, and three nodes make a storm.
-@pytest.mark.parametrize(
-    ("storm", "possible"),
-    [
-        pytest.param({}, {0, 1, 2}, id="a storm holds all open but those before it"),
-        pytest.param(False, {CAPPED}, id="without storms the cap holds"),
-    ],
-)
-def test_health_pods_deleted_in_bulk_by_edit_run_into_the_grace_and_the_cap(cluster: Cluster, storm, possible):
-    grace_s = 4
-    nodes = cluster.add_nodes(NODES)
-    cluster.add_health_pods(nodes, ready=True)
-    gate = {"missingGraceSeconds": grace_s, "replaceGraceSeconds": grace_s}
-    extender = cluster.start_extender(cap={"newNodeSeconds": 0}, storm=storm, gate=gate)
-    assert wait_for(lambda: set(ask(extender.port, nodes).get("NodeNames") or []) == set(nodes), timeout_s=10)
-    made: list[str] = []
-    editor = bound_by(cluster, "bulk-editor", "edit", made)
-    try:
-        wait_until(lambda: not refused(editor, "DELETE", PODS), "`edit` may delete the pods", timeout_s=10)
-        editor.request(
-            "DELETE", f"{PODS}?gracePeriodSeconds=0&labelSelector={contract.LABEL_NAME}={contract.NAME_AGENT}"
-        )
-        assert [] == cluster.api.items(f"{PODS}?labelSelector={contract.LABEL_NAME}={contract.NAME_AGENT}")
-        found = watched(extender.port, nodes, for_s=grace_s + 6)
-    finally:
-        for path in made:
-            cluster.api.delete(path)
-    assert found.most in possible
-    assert found.first_at is None or found.first_at >= grace_s - 1.5
 
 
 def test_the_extender_does_all_its_writes_under_its_policies(confined: Confined, cluster: Cluster):

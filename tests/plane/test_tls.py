@@ -96,16 +96,16 @@ def test_x57_the_scheduler_is_answered_and_rotation_on_both_sides_loses_nothing(
     healthy = extender.healthy_node
     cluster.use_extender(extender.url, mode="enforce", tls=files.of_scheduler())
     cluster.add_pod("tls-first")
-    assert healthy == cluster.wait_bound("tls-first", timeout_s=15)
+    assert healthy == cluster.wait_bound("tls-first")
     files.renew()
     wait_until(lambda: "TLS certificates loaded anew" in extender.process.text(), timeout_s=15)
     cluster.add_pod("tls-on-the-kept-connection")
-    assert healthy == cluster.wait_bound("tls-on-the-kept-connection", timeout_s=15)
+    assert healthy == cluster.wait_bound("tls-on-the-kept-connection")
     os.kill(extender.process.pid, signal.SIGHUP)  # its connection is ended, the next is made with both new certificates
     wait_until(lambda: "reloaded" in extender.process.text(), timeout_s=30)
     for number in range(3):
         cluster.add_pod(f"tls-later-{number}")
-        assert healthy == cluster.wait_bound(f"tls-later-{number}", timeout_s=15)
+        assert healthy == cluster.wait_bound(f"tls-later-{number}")
 
 
 def test_x57_a_scheduler_with_a_strangers_certificate_is_not_answered(

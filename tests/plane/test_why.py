@@ -78,7 +78,7 @@ def test_the_story_of_pods_that_wait(cluster: Cluster, teller):
     cluster.add_health_pods(closed, ready=False)
     told = teller(exempt={"labelNamespaces": ["*"]})
     cluster.add_pod("bound", node=full, **asking_for("6"))
-    assert cluster.wait_bound("bound", timeout_s=15) == full
+    assert cluster.wait_bound("bound") == full
 
     cluster.add_pod("ours", node=closed[0])
     cluster.add_pod("both", **asking_for("4"))
@@ -111,8 +111,8 @@ def test_the_story_of_pods_that_wait(cluster: Cluster, teller):
 
     for node in closed:
         cluster.health_pods[node].say(ready=True)
-    assert cluster.wait_bound("ours", timeout_s=15) == closed[0]
-    assert cluster.wait_bound("both", timeout_s=15) in closed
+    assert cluster.wait_bound("ours") == closed[0]
+    assert cluster.wait_bound("both") in closed
     for name in ("ours", "both"):
         code, document = told.why(name)
         assert (0, "notPending") == (code, document["answer"]), document["first"]
@@ -135,7 +135,7 @@ def test_a_pod_that_is_exempt_runs_on_a_closed_node(cluster: Cluster, teller):
     body = {"metadata": {"name": "free", "labels": {"readygate.dev/exempt": "true"}}, "spec": bare.pod_spec()}
     cluster.api.create("/api/v1/namespaces/default/pods", body)
     try:
-        assert cluster.wait_bound("free", timeout_s=15) == nodes[0]
+        assert cluster.wait_bound("free") == nodes[0]
         code, document = told.why("free")
         assert (0, "notPending") == (code, document["answer"])
         assert document["first"].endswith(f"after {nodes[0]} closed: exempt, or placed unfiltered.")
@@ -149,7 +149,7 @@ def test_a_gate_in_shadow_keeps_no_pod_waiting_and_tells_what_it_would_have_done
     cluster.add_health_pods(nodes, ready=False)
     told = teller(gate={"enforcement": "shadow"})
     cluster.add_pod("shadowed", node=nodes[0])
-    assert cluster.wait_bound("shadowed", timeout_s=15) == nodes[0], bare.refused(bare.pod(cluster.api, "shadowed"))
+    assert cluster.wait_bound("shadowed") == nodes[0], bare.refused(bare.pod(cluster.api, "shadowed"))
 
     code, document = told.why("shadowed")
     assert (0, "notPending", True) == (code, document["answer"], document["first"].endswith(f"{nodes[0]} is open."))

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,19 +33,24 @@ for _folder in ROLES.glob("*/filter_plugins"):
     filter_loader.add_directory(str(_folder))
 
 
+@cache
+def read_of(role: str) -> dict[str, Any]:
+    """The role's defaults and variables, by part. They are read once; nothing changes them."""
+    loader, files = DataLoader(), {part: ROLES / role / part / "main.yml" for part in PARTS}
+    return {part: loader.load_from_file(str(file), **TRUSTED) if file.exists() else {} for part, file in files.items()}
+
+
 def render(role: str, given: dict[str, Any], over: dict[str, Any] | None = None) -> Any:
     """A function from a trusted expression to its value, with `given` as the variables of an inventory, and `over` in
     the place of the role's own."""
-    loader = DataLoader()
     folder = ROLES / role
-    files = {part: folder / part / "main.yml" for part in PARTS}
-    read = {part: loader.load_from_file(str(file), **TRUSTED) if file.exists() else {} for part, file in files.items()}
+    read = read_of(role)
     facts = {
         name: value for name, value in given.items() if name.startswith("__")
     }  # of a play, which win over the role
     given = {"readygate_image": IMAGE, **given, **read["vars"], **facts, **(over or {})}
     given["ansible_search_path"] = [str(folder)]
-    templar = Templar(loader, variables=read["defaults"] | given)
+    templar = Templar(DataLoader(), variables=read["defaults"] | given)
     return lambda expression: templar.template(trust(f"{{{{ {expression} }}}}"))
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.playbooks import collection
-from tests.playbooks.rendering import IMAGE, PLAYBOOKS, keyed
+from tests.playbooks.rendering import IMAGE, PLAYBOOKS, keyed, render
 from tests.playbooks.test_overlay import AGENT, KUBECTL
 from tools.testbed.shared.tools import KUSTOMIZE, built
 
@@ -60,6 +60,13 @@ def call(tmp_path_factory):
 def test_its_version_is_readygates():
     project = tomllib.loads((PLAYBOOKS.parent / "pyproject.toml").read_text())["project"]
     assert project["version"] == yaml.safe_load((PLAYBOOKS / "galaxy.yml").read_text())["version"]
+
+
+def test_the_program_of_the_static_pod_finds_what_it_shares_in_a_checkout_and_in_a_collection(tmp_path):
+    for roles in (PLAYBOOKS / "roles", collection.laid_out(tmp_path) / "roles"):
+        value = render("readygate_extender", {"role_path": str(roles / "readygate_objects")})
+        written = {path.rpartition("/")[2] for path in value("__readygate_extender_programs | map(attribute='path')")}
+        assert {"static_pod.py", "hands.py", "kubelet.py"} <= written, roles
 
 
 def test_every_playbook_is_understood_by_its_name(call):

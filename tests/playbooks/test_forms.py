@@ -259,5 +259,5 @@ def test_what_an_earlier_change_has_said_is_forgotten_before_the_next_begins():
     tasks = yaml.safe_load((ROLES / ROLE / "tasks" / "swap.yml").read_text())
     words = [str(task) for task in tasks]
     (begun,) = [number for number, text in enumerate(words) if "systemd-run" in text]
-    forgotten = [n for n, text in enumerate(words) if "verdict.json" in text and "'state': 'absent'" in text]
+    forgotten = [n for n, text in enumerate(words) if "readygate_objects_forgotten" in text and "verdict.json" in text]
     assert [True] == [number < begun for number in forgotten]

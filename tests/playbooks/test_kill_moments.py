@@ -53,16 +53,22 @@ def test_to_those_that_are_always_there_comes_one_by_chance(always, expected):
     assert expected == drawn([2, 3, 5], always, min)
 
 
-URIS = [task["ansible.builtin.uri"] for task in all_tasks() if "ansible.builtin.uri" in task]
-# That waits by ansible.builtin.uri, and past any proxy unless it is told otherwise (test_closures).
-WAITS = [task["readygate_answer"] for task in all_tasks() if "readygate_answer" in task]
+@pytest.fixture(scope="module")
+def uris():
+    return [task["ansible.builtin.uri"] for task in all_tasks() if "ansible.builtin.uri" in task]
 
 
-def test_no_role_asks_by_another_method_than_get_so_what_asks_touches_nothing():
-    assert (len(URIS) > 0, len(WAITS) > 1) == (True, True)
-    assert [] == [uri["url"] for uri in [*URIS, *WAITS] if uri.get("method", "GET") != "GET"]
+@pytest.fixture(scope="module")
+def waits():
+    """The module waits by ansible.builtin.uri, and past any proxy unless a task sets one (test_closures)."""
+    return [task["readygate_answer"] for task in all_tasks() if "readygate_answer" in task]
 
 
-def test_no_role_asks_its_own_host_by_a_proxy_which_is_not_the_way_that_the_scheduler_takes():
-    assert [] == [uri["url"] for uri in URIS if uri.get("use_proxy") is not False]
-    assert [] == [wait["url"] for wait in WAITS if "use_proxy" in wait]
+def test_no_role_asks_by_another_method_than_get_so_what_asks_touches_nothing(uris, waits):
+    assert (len(uris) > 0, len(waits) > 1) == (True, True)
+    assert [] == [uri["url"] for uri in [*uris, *waits] if uri.get("method", "GET") != "GET"]
+
+
+def test_no_role_asks_its_own_host_by_a_proxy_which_is_not_the_way_that_the_scheduler_takes(uris, waits):
+    assert [] == [uri["url"] for uri in uris if uri.get("use_proxy") is not False]
+    assert [] == [wait["url"] for wait in waits if "use_proxy" in wait]

@@ -57,6 +57,7 @@ def play(
         "ANSIBLE_FORKS": "20",
         "ANSIBLE_HOME": str(folder / "ansible"),
         "ANSIBLE_NOCOLOR": "1",
+        "READYGATE_REHEARSED": "1" if "--check" in options else "0",
     }
     command = [sys.executable, "-m", "ansible", "playbook", "-i", str(folder / "inventory.yml")]
     done = subprocess.run(

@@ -52,26 +52,30 @@ SHUT_IN = {
 }
 # Which checks look at what of the host is held by the tests of what they state.
 OF_THE_HOST = {"Description", "After", "ExecStart", "ExecReload", "Environment", "BindReadOnlyPaths"}
-LINES = unit()
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[str]:
+    return unit()
 
 
 @pytest.mark.parametrize(("key", "expected"), [pytest.param(*line, id=line[0]) for line in ALIVE.items()])
-def test_it_is_kept_alive(key: str, expected: str) -> None:
-    assert [expected] == settings_of(LINES, key)
+def test_it_is_kept_alive(lines: list[str], key: str, expected: str) -> None:
+    assert [expected] == settings_of(lines, key)
 
 
 @pytest.mark.parametrize(("key", "expected"), [pytest.param(*line, id=line[0]) for line in LIMITED.items()])
-def test_it_may_take_so_much_and_no_more(key: str, expected: str) -> None:
-    assert [expected] == settings_of(LINES, key)
+def test_it_may_take_so_much_and_no_more(lines: list[str], key: str, expected: str) -> None:
+    assert [expected] == settings_of(lines, key)
 
 
 @pytest.mark.parametrize(("key", "expected"), [pytest.param(*line, id=line[0]) for line in SHUT_IN.items()])
-def test_without_checks_that_state_more_it_is_shut_in(key: str, expected: str) -> None:
-    assert [expected] == settings_of(LINES, key)
+def test_without_checks_that_state_more_it_is_shut_in(lines: list[str], key: str, expected: str) -> None:
+    assert [expected] == settings_of(lines, key)
 
 
-def test_there_is_no_line_that_no_test_asks_for() -> None:
-    keys = {line.partition("=")[0] for line in LINES if "=" in line and not line.startswith("#")}
+def test_there_is_no_line_that_no_test_asks_for(lines: list[str]) -> None:
+    keys = {line.partition("=")[0] for line in lines if "=" in line and not line.startswith("#")}
     assert ALIVE.keys() | LIMITED.keys() | SHUT_IN.keys() | OF_THE_HOST == keys
 
 

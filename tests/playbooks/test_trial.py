@@ -1,6 +1,7 @@
 """The pod in which a new image reads its new configuration before any agent, or the extender, is touched."""
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,7 +12,11 @@ from tests.playbooks.modules import module
 from tests.playbooks.rendering import ADMIN_SERVER, named, objects, plain, render
 
 KEY = ("DaemonSet", contract.NAMESPACE, contract.NAME_AGENT)
-DAEMON_SET = plain(objects("readygate_agent", {})[KEY])
+
+
+@cache
+def daemon_set() -> dict[str, Any]:
+    return plain(objects("readygate_agent", {})[KEY])
 
 
 def node(
@@ -41,13 +46,13 @@ def node(
     ],
 )
 def test_where_it_is_tried(nodes, selector, expected):
-    daemon_set = plain(objects("readygate_agent", {"readygate_agent_node_selector": selector})[KEY])
-    assert expected == trial_nodes(daemon_set, nodes)
+    selected = plain(objects("readygate_agent", {"readygate_agent_node_selector": selector})[KEY])
+    assert expected == trial_nodes(selected, nodes)
 
 
 def test_the_pod_is_an_agents_but_for_what_makes_it_one():
     """The same image, configuration, folders and user; it answers nobody, is nobody's health pod, and ends."""
-    agent, pod = DAEMON_SET["spec"]["template"]["spec"], trial_pod(DAEMON_SET, "node-1", "amd64", 90)
+    agent, pod = daemon_set()["spec"]["template"]["spec"], trial_pod(daemon_set(), "node-1", "amd64", 90)
     spec = pod["spec"]
     (mine,), (theirs,) = spec["containers"], agent["containers"]
     assert mine["command"] == [*theirs["command"], "--check"]
@@ -71,21 +76,24 @@ def extenders_trial(**given: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("made", "limits"),
+    ("make", "limits_of"),
     [
         pytest.param(
-            trial_pod(DAEMON_SET, "node-1", "amd64", 90),
-            DAEMON_SET["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"],
+            lambda: trial_pod(daemon_set(), "node-1", "amd64", 90),
+            lambda: daemon_set()["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"],
             id="the agent's",
         ),
-        pytest.param(extenders_trial(), {"memory": "512Mi"}, id="the extender's"),
+        pytest.param(extenders_trial, lambda: {"memory": "512Mi"}, id="the extender's"),
         pytest.param(
-            extenders_trial(readygate_extender_resources={"limits": {"cpu": "1"}}), {"cpu": "1"}, id="limits alone"
+            lambda: extenders_trial(readygate_extender_resources={"limits": {"cpu": "1"}}),
+            lambda: {"cpu": "1"},
+            id="limits alone",
         ),
     ],
 )
-def test_nobody_is_evicted_for_a_trial(made, limits):
+def test_nobody_is_evicted_for_a_trial(make, limits_of):
     """A kubelet evicts others for a critical pod that was sent to its full node."""
+    made, limits = make(), limits_of()
     assert {"priorityClassName", "priority"}.isdisjoint(made["spec"])
     (container,) = made["spec"]["containers"]
     assert limits == container["resources"]["limits"]
@@ -196,7 +204,7 @@ FULL = away("OutOfpods", "110 of 110")
 )
 def test_on_which_nodes_it_is_tried_until_one_takes_it(nodes, becomes, tried, why):
     cluster = Cluster(nodes, becomes)
-    said = module("readygate_objects", "readygate_trial").Trial(cluster, 10).on_each_architecture(DAEMON_SET)
+    said = module("readygate_objects", "readygate_trial").Trial(cluster, 10).on_each_architecture(daemon_set())
     assert (tried, bool(why), True) == (cluster.tried, bool(said), said.startswith(why))
     assert [] == cluster.pods, "none of them stays"
 

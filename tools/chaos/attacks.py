@@ -47,7 +47,7 @@ class Outcome:
     """What an attack has done to kube-scheduler.
 
     made, in_time: pods, and those that were bound within BOUND_WITHIN_S. never: pods that were not bound within
-    ALL_BOUND_WITHIN_S after the last one, with the attack still going on.
+    ALL_BOUND_WITHIN_S (or what the caller grants) after the last one, with the attack still going on.
     unfiltered: pods on closed nodes, and calls after which kube-scheduler went on without the extender.
     p99_ms: the longest 99 of 100 attempts of kube-scheduler took, by its histogram.
     client_p99_ms, failed: of the calls of a client that asks as kube-scheduler does, over a kept connection.
@@ -101,8 +101,8 @@ class Target:
         """Restarts kube-scheduler with the extender in this mode."""
         self._cluster.use_extender(self.extender.url, mode=mode)
 
-    def under(self, attack: attackers.Attack, seconds: float) -> Outcome:
-        """Attacks for so long while pods come."""
+    def under(self, attack: attackers.Attack, seconds: float, *, patience_s: float = ALL_BOUND_WITHIN_S) -> Outcome:
+        """Attacks for so long while pods come, and until the last is bound, but no longer than patience_s."""
         is_status = attack is attackers.attacks_the_status_port
         port = self._status.port if is_status else self.extender.port
         is_large = "large_body" in attack.__name__
@@ -116,7 +116,7 @@ class Target:
             time.sleep(seconds)
             for load in loads:
                 load.stop()
-            wait_for(lambda: not any(load.unbound() for load in loads), timeout_s=ALL_BOUND_WITHIN_S)
+            wait_for(lambda: not any(load.unbound() for load in loads), timeout_s=patience_s)
             in_time = sum(load.bound_within(BOUND_WITHIN_S) for load in loads)
             caller.stop()
             connections = attackers.connections_of(attacker)
@@ -146,7 +146,10 @@ class Target:
         """Until the extender answers in time again: what an attack leaves behind is not the next one's doing."""
 
         def answers() -> bool:
-            return all(len(ask(self.extender.port, self._nodes).get("NodeNames") or ()) == OPEN for _ in range(20))
+            return all(
+                len(ask(self.extender.port, self._nodes, timeout_s=2.0).get("NodeNames") or ()) == OPEN
+                for _ in range(20)
+            )
 
         assert wait_for(answers, timeout_s=RECOVERED_WITHIN_S), "the extender does not answer any more"
 

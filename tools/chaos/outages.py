@@ -54,7 +54,9 @@ def hold(trial: Trial) -> None:
                     is_open = story is _opens
                     plane.stop_api_server()
                     plane.compact_etcd()
-                    seen.wrong += ask(extender.port, nodes).get("NodeNames") != ([stays] if is_open else nodes)
+                    seen.wrong += ask(extender.port, nodes, timeout_s=2.0).get("NodeNames") != (
+                        [stays] if is_open else nodes
+                    )
                     plane.start_api_server()
                     story(cluster, extender.port, turns, seen)
                     said = f"slowest {max(seen.told):.1f} s, {len(load.made)} pods, {len(load.unbound())} not bound"

@@ -32,8 +32,12 @@ def _wait_for(look: Callable[[], T | None], deadline: float, every_s: float) -> 
 
 
 def wait_until(
-    condition: Callable[[], object], what: str | Callable[[], object] = "", *, timeout_s: float = PATIENT_S
+    condition: Callable[[], object],
+    what: str | Callable[[], object] = "",
+    *,
+    timeout_s: float = PATIENT_S,
+    every_s: float = 0.005,
 ) -> None:
     """Returns once `condition` holds. Raises AssertionError with `what` was waited for, or what it says then."""
-    if not wait_for(condition, timeout_s=timeout_s, every_s=0.005):
+    if not wait_for(condition, timeout_s=timeout_s, every_s=every_s):
         raise AssertionError(f"waited {timeout_s:g} s in vain: {what() if callable(what) else what}")

@@ -1,4 +1,7 @@
-"""`python -m tools.proof.table`: where the time of the last run went, from build/durations.json (`make durations`)."""
+"""`python -m tools.proof.table`: where the time of the last run went, from build/durations.json (`make durations`).
+
+`--write gate` or `--write whole` also puts the tables into docs/dev/tests.md.
+"""
 
 import argparse
 import json
@@ -13,6 +16,7 @@ from tools.kit.causes import CAUSES
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "build" / "durations.json"
+DOCUMENT = ROOT / "docs" / "dev" / "tests.md"
 SLOWEST = 40
 
 Row = dict[str, Any]
@@ -75,10 +79,21 @@ def text(steps: Iterable[Step], rows: list[Row], count: int = SLOWEST) -> str:
     return "\n".join(lines)
 
 
+def with_tables(document: str, selection: str, tables: str) -> str:
+    """The document with the tables between the marks of a selection. Raises ValueError if a mark is missing."""
+    begin, end = f"<!-- {selection}: begin -->", f"<!-- {selection}: end -->"
+    before, opened, rest = document.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not opened or not closed:
+        raise ValueError(f"{begin} or {end} is missing in {DOCUMENT.name}")
+    return f"{before}{begin}\n{tables}\n{end}{after}"
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.proof.table", description=__doc__)
     parser.add_argument("--slowest", type=int, default=SLOWEST, metavar="N", help="how many tests (default: 40)")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    parser.add_argument("--write", choices=("gate", "whole"), help="put the tables into docs/dev/tests.md, too")
     arguments = parser.parse_args(argv)
     if not RESULT.exists():
         print(f"{RESULT.relative_to(ROOT)} does not exist: run `make test` first", file=sys.stderr)
@@ -89,7 +104,10 @@ def main(argv: list[str] | None = None) -> int:
         sums = {"steps": found["steps"], "rings": by_ring(rows), "causes_s": by_cause(rows), "tests": len(rows)}
         print(json.dumps(sums))
     else:
-        print(text([Step(**step) for step in found["steps"]], rows, arguments.slowest))
+        tables = text([Step(**step) for step in found["steps"]], rows, arguments.slowest)
+        print(tables)
+        if arguments.write:
+            DOCUMENT.write_text(with_tables(DOCUMENT.read_text(), arguments.write, tables))
     return 0
 
 

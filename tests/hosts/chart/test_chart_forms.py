@@ -20,13 +20,12 @@ from tests.charts.rendering import SUPPORTED, documents, rendered
 from tests.hosts.chart.needs import OPERATOR, Needs, definition, needs, of, overrides, ready_words
 from tests.hosts.chart.release import Release, there
 from tests.hosts.deployment.api import AdminApi
-from tools.kit.waiting import wait_until
+from tests.hosts.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.hosts.layers import CNI_CONF_DIR
 from tools.testbed.plane.pki import Authority
 
 CONTROL = "control-1"
-PATIENT_S = 240.0
 CHANGED = "changed"  # a check and a gate that the upgrade adds
 
 
@@ -90,7 +89,7 @@ def a_namespace(hosts: Hosts, name: str) -> Iterator[None]:
     hosts.kubectl("create", "namespace", name)
     hosts.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=privileged")
     wanted = ("get", "--namespace", name, "serviceaccount/default", "configmap/kube-root-ca.crt")
-    wait_until(lambda: hosts.kubectl(*wanted, check=False).returncode == 0, "what is in each", timeout_s=PATIENT_S)
+    wait_until(lambda: hosts.kubectl(*wanted, check=False).returncode == 0, "what is in each")
     try:
         yield
     finally:
@@ -145,7 +144,7 @@ def test_a_form_comes_up_is_changed_changed_back_and_removed_without_a_trace(hos
     well = release.well(extenders=[CONTROL])
 
     def wait_well() -> None:
-        wait_until(lambda: release.how() == well, lambda: f"{well}, but: {release.how()}", timeout_s=PATIENT_S)
+        wait_until(lambda: release.how() == well, lambda: f"{well}, but: {release.how()}")
 
     before = there(hosts)
     took = Stopwatch()
@@ -162,16 +161,16 @@ def test_a_form_comes_up_is_changed_changed_back_and_removed_without_a_trace(hos
         release.upgrade(*one_more_of_each(release))
         wait_well()
     assert {node: names | {CHANGED} for node, names in first.items()} == release.checks()
-    wait_until(lambda: release.gates(CONTROL) == [*gates, CHANGED], "the extender has the gate", timeout_s=PATIENT_S)
+    wait_until(lambda: release.gates(CONTROL) == [*gates, CHANGED], "the extender has the gate")
 
     with took.of("rollback"):
         release.helm("rollback", release.name, "1")
         wait_well()
     assert first == release.checks()
-    wait_until(lambda: release.gates(CONTROL) == gates, "the extender has that gate no more", timeout_s=PATIENT_S)
+    wait_until(lambda: release.gates(CONTROL) == gates, "the extender has that gate no more")
 
     with took.of("uninstall"):
         removed(release)
-        wait_until(lambda: there(hosts) <= before, lambda: f"left: {there(hosts) - before}", timeout_s=PATIENT_S)
+        wait_until(lambda: there(hosts) <= before, lambda: f"left: {there(hosts) - before}")
     assert before == there(hosts), "nor is anything of others gone"
     hosts.progress(f"{release.name}: {', '.join(f'{step} {s:.0f} s' for step, s in took.seconds.items())}")

@@ -13,7 +13,7 @@ from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.playbook import Ansible, Run
 from tests.hosts.deployment.test_survival import SCHEDULER_OFF
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.hosts.layout import THREE_CONTROLS
 
@@ -61,7 +61,7 @@ def own(controls: Hosts, schedulers: Schedulers) -> None:
     for name in TWO:
         controls.ssh(name, f"cat > {THEIRS}", stdin=yaml.safe_dump(OWN))
     schedulers.give(SECTION, TWO)
-    told = wait_for(lambda: all((schedulers.loaded(name) or {}).get("parallelism") == 7 for name in TWO), timeout_s=120)
+    told = wait_for(lambda: all((schedulers.loaded(name) or {}).get("parallelism") == 7 for name in TWO))
     assert told, "the operator's own configuration is loaded"
 
 

@@ -9,8 +9,8 @@ import yaml
 
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG
+from tests.hosts.waiting import wait_for
 from tests.playbooks.host.configz import configuration_of
-from tools.kit.waiting import wait_for
 from tools.testbed.hosts.hosts import Hosts
 
 THREE = ("control-1", "control-2", "control-3")
@@ -61,7 +61,7 @@ class Schedulers:
         def look() -> bool:
             return all(self.extenders(host) == expected for host in THREE)
 
-        return bool(wait_for(look, timeout_s=timeout_s, every_s=1))
+        return bool(wait_for(look, timeout_s=timeout_s))
 
     def missing_files(self, host: str) -> list[str]:
         """Of ours that the manifest in place, or kubeadm's ClusterConfiguration, names and this host has not."""

@@ -8,7 +8,7 @@ from kube import contract
 from tests.hosts.controls.conftest import THEIRS, TWO
 from tests.hosts.controls.schedulers import MANIFEST
 from tests.hosts.deployment.landing import POD_URL
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 
 THREE = (*TWO, "control-3")
 DAEMON_SETS = f"/apis/apps/v1/namespaces/{contract.NAMESPACE}/daemonsets"
@@ -21,9 +21,7 @@ UPGRADE = "--yes --skip-phases=addon --ignore-preflight-errors=all 2>&1"
 
 def all_ask(schedulers, hosts) -> bool:
     """Every scheduler of these hosts has loaded one extender: ours."""
-    return bool(
-        wait_for(lambda: all(len(schedulers.extenders(host) or []) == 1 for host in hosts), timeout_s=60, every_s=1)
-    )
+    return bool(wait_for(lambda: all(len(schedulers.extenders(host) or []) == 1 for host in hosts)))
 
 
 @pytest.mark.usefixtures("registered")
@@ -137,10 +135,10 @@ def test_kubeadm_upgrades_each_and_all_ask_afterwards(controls, schedulers):
 def test_uninstall_leaves_each_as_kubeadm_would_make_it(controls, plays, schedulers, untouched):
     run = plays.run("uninstall.yml", hosts=THREE)
     assert 0 == run.code, run.told()
-    assert wait_for(lambda: all(schedulers.extenders(host) == [] for host in THREE), timeout_s=60, every_s=1)
+    assert wait_for(lambda: all(schedulers.extenders(host) == [] for host in THREE))
     for host in TWO:
         assert untouched[host] == schedulers.manifest(host).replace("    - --kube-api-burst=150\n", "")
     assert f"--config={THEIRS}" in schedulers.manifest("control-3")
     assert [""] * 3 == [controls.ssh(h, "ls -A /etc/kubernetes | grep readygate || true").stdout for h in THREE]
     schedulers.give({})
-    assert wait_for(lambda: all(schedulers.extenders(host) == [] for host in THREE), timeout_s=60, every_s=1)
+    assert wait_for(lambda: all(schedulers.extenders(host) == [] for host in THREE))

@@ -12,14 +12,13 @@ from tests.hosts.controls.schedulers import MANIFEST, THREE
 from tests.hosts.deployment.landing import POD_URL, Landings
 from tests.hosts.deployment.test_survival import FOLDER, SCHEDULER_OFF, TIMEOUT
 from tests.hosts.deployment.test_undo import WRONG
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 
 METHOD = {"readygate_scheduler_config_method": "systemd"}
 SCHEDULER = "readygate_scheduler_config"
 ASKED = [POD_URL]
 KEPT = "/root/kube-scheduler.yaml"
 DROP_IN = "/etc/systemd/system/kube-scheduler.service.d/readygate.conf"
-LIMIT_S = 60.0
 # kubeadm's command has an argument a line.
 TO_A_UNIT = f"""
 set -e
@@ -128,12 +127,12 @@ def test_everybody_killed_in_the_middle_a_timer_ends_the_change(controls, plays,
         return next((host for host in THREE if controls.ssh(host, look, check=False).returncode == 0), "")
 
     with plays.begin("site.yml", hosts=THREE, tags=SCHEDULER, **METHOD, **{TIMEOUT: "3s"}) as running:
-        host = wait_for(open_on, timeout_s=300)
+        host = wait_for(open_on)
         running.send_signal(signal.SIGKILL)
     assert host, "the drop-in is in place, and not yet proven"
     controls.ssh(host, "systemctl kill --kill-whom=all --signal=KILL readygate-scheduler.service", check=False)
     closed = f"test ! -e {FOLDER}/pending && cmp {FOLDER}/proven/target {DROP_IN}"
-    assert wait_for(lambda: controls.ssh(host, closed, check=False).returncode == 0, timeout_s=LIMIT_S, every_s=1)
+    assert wait_for(lambda: controls.ssh(host, closed, check=False).returncode == 0)
     assert schedulers.all_ask(ASKED)
     again = play(**{TIMEOUT: "3s"})
     assert again.code == 0, again.told()
@@ -152,7 +151,7 @@ def test_a_registration_that_was_detached_is_found_missing_and_comes_back(contro
     assert schedulers.all_ask(ASKED)
     controls.ssh("control-2", "python3 /etc/kubernetes/readygate/bin/readygate_scheduler detach")
     expected = [ASKED, [], ASKED]
-    assert wait_for(lambda: expected == [schedulers.extenders(host) for host in THREE], timeout_s=LIMIT_S, every_s=1)
+    assert wait_for(lambda: expected == [schedulers.extenders(host) for host in THREE])
 
 
 @pytest.mark.usefixtures("registered")

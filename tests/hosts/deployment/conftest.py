@@ -14,8 +14,8 @@ from tests.hosts.conftest import ARTEFACTS
 from tests.hosts.deployment import readme, recording
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.playbook import Ansible, Run
+from tests.hosts.waiting import wait_for
 from tests.test_docs import YAML_FILES
-from tools.kit.waiting import wait_for
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.hosts.layers import CNI_BIN_DIR
 from tools.testbed.shared import nameserver
@@ -153,7 +153,7 @@ def name_server(api: AdminApi, image: str) -> Iterator[None]:
     service = {"clusterIP": DNS, "selector": labels, "ports": ports}
     api.create(f"{SYSTEM}/services", {"metadata": {"name": "kube-dns"}, "spec": service})
     path = f"{SYSTEM}/pods/kube-dns"
-    assert wait_for(lambda: condition(api.get(path), "Ready").get("status") == "True", timeout_s=180)
+    assert wait_for(lambda: condition(api.get(path), "Ready").get("status") == "True")
     yield
     api.delete(f"{SYSTEM}/services/kube-dns")
     api.delete(path, grace_s=0)

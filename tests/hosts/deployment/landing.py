@@ -14,7 +14,7 @@ from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import namespaces
 from tests.hosts.deployment.playbook import Ansible
 from tests.hosts.deployment.probing import PODS, clear, pod
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.hosts.images import PAUSE
 from tools.testbed.shared.api import Api, ApiError
@@ -22,7 +22,6 @@ from tools.testbed.shared.api import Api, ApiError
 # Where kube-scheduler asks in mode protect, and in enforce.
 POD_URL, STATIC_URL = (f"http://127.0.0.1:{port}" for port in (contract.PORT_DAEMON_SET, contract.PORT_STATIC))
 _EVERY_S = 1.0  # each costs a sandbox on a worker; the time without an extender is told by Asking
-_PATIENCE_S = 60.0
 
 
 class Landings:
@@ -50,10 +49,10 @@ class Landings:
     def settle(self) -> float:
         """After three more none is sent, and all have landed. The longest wait, infinite if one has not landed."""
         before = len(self.waited_s)
-        wait_for(lambda: len(self.waited_s) > before + 2, timeout_s=_PATIENCE_S)
+        wait_for(lambda: len(self.waited_s) > before + 2)
         self._stop.set()
         self._thread.join()
-        landed = wait_for(lambda: self._look() or len(self.waited_s) == len(self._sent), timeout_s=_PATIENCE_S)
+        landed = wait_for(lambda: self._look() or len(self.waited_s) == len(self._sent))
         return max(self.waited_s.values()) if landed and self.waited_s else float("inf")
 
     def _run(self) -> None:
@@ -112,7 +111,7 @@ class Asking:
     """A context: on the host, whom kube-scheduler's process was started to ask is asked for /readyz all the time.
     limit_s: of one question; nobody there is told at once, whatever it is."""
 
-    def __init__(self, hosts: Hosts, host: str = "control-1", limit_s: float = 2.0) -> None:
+    def __init__(self, hosts: Hosts, host: str = "control-1", limit_s: float = 60.0) -> None:
         self._hosts, self._host = hosts, host
         self._program = _ASKING.replace("LIMIT_S", str(limit_s))
 
@@ -146,7 +145,7 @@ class Asking:
 def repaired(api: AdminApi, ansible: Ansible, variables: Mapping[str, Any]) -> bool:
     """Whether pods land once site.yml has repaired what a deleted namespace took along."""
     api.delete(f"/api/v1/namespaces/{contract.NAMESPACE}")
-    assert wait_for(lambda: contract.NAMESPACE not in namespaces(api), timeout_s=120, every_s=0.5)
+    assert wait_for(lambda: contract.NAMESPACE not in namespaces(api))
     run = ansible.run("site.yml", **variables)
     assert run.code == 0, run.told()
     with Landings(api) as landings:

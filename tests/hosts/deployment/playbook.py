@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tools.kit.causes import spent_on
 from tools.testbed.hosts.hosts import Hosts
 
 PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
-_LIMIT_S = 500.0
+_LIMIT_S = 1500.0  # of a play that hangs
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,17 @@ class Run:
 def run_to_its_end(command: list[str], environ: dict[str, str], limit_s: float = _LIMIT_S) -> Run:
     """Output and errors together. Never raises for a command that fails: look at `code`."""
     started = time.monotonic()
-    done = subprocess.run(
-        command,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=limit_s,
-        check=False,
-    )
+    with spent_on("Ansible"):
+        done = subprocess.run(
+            command,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=limit_s,
+            check=False,
+        )
     return Run(done.returncode, done.stdout, time.monotonic() - started)
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.hosts import Hosts
 
 TRIES_S = 15
@@ -47,6 +47,6 @@ def taken_while_it_starts_again(hosts: Hosts, port: int) -> int:
     kill = "sleep 1; pkill -9 --full 'bin/readygate-extender'"
     hosts.ssh("control-1", f"python3 /root/thief.py {port} > /root/thief.log & {kill}")
     ready = f"curl --silent --fail --max-time 2 http://127.0.0.1:{port}/readyz"
-    assert wait_for(lambda: hosts.ssh("control-1", ready, check=False).returncode == 0, timeout_s=60)
-    (taken,) = wait_for(lambda: hosts.ssh("control-1", "cat /root/thief.log").stdout.split(), timeout_s=60)
+    assert wait_for(lambda: hosts.ssh("control-1", ready, check=False).returncode == 0)
+    (taken,) = wait_for(lambda: hosts.ssh("control-1", "cat /root/thief.log").stdout.split())
     return int(taken)

@@ -11,7 +11,7 @@ from typing import Any
 
 from extender.policy.reasons import REASONS
 from kube import contract
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.shared.api import Api, ApiError, condition
 
 NAMESPACE = "default"
@@ -88,9 +88,9 @@ class Prober:
         if self.error:
             raise self.error
 
-    def wait_told(self, reason: str, *, timeout_s: float) -> bool:
+    def wait_told(self, reason: str) -> bool:
         """A pod was refused by the extender for that reason; False when the time is over."""
-        return bool(wait_for(lambda: reason in self.timeline.reasons or self.error, timeout_s=timeout_s))
+        return bool(wait_for(lambda: reason in self.timeline.reasons or self.error))
 
     def _run(self) -> None:
         number = 0
@@ -130,7 +130,7 @@ def clear(api: Api) -> None:
     """Deletes all pods of this module."""
     for seen in api.items(f"{PODS}?labelSelector=app%3Dprobing"):
         api.delete(f"{PODS}/{seen['metadata']['name']}", grace_s=0)
-    wait_for(lambda: not api.items(f"{PODS}?labelSelector=app%3Dprobing"), timeout_s=20)
+    wait_for(lambda: not api.items(f"{PODS}?labelSelector=app%3Dprobing"))
 
 
 def failed_scheduling(api: Api, name: str) -> list[str]:

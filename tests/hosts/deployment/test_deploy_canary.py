@@ -7,7 +7,7 @@ import pytest
 
 from kube import contract
 from tests.hosts.deployment.landing import POD_URL
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 
 CANARY_ONLY = Path(__file__).with_name("canary_only.yml")
 CANARY = "readygate-canary"
@@ -50,10 +50,10 @@ def select(api, value: str | None) -> None:
 def alone(hosts, api, deployed) -> Iterator[None]:  # noqa: ARG001
     """The scheduler without its extender, in mode protect."""
     select(api, "true")
-    assert wait_for(lambda: hosts.ssh("control-1", READY, check=False).returncode != 0, timeout_s=120)
+    assert wait_for(lambda: hosts.ssh("control-1", READY, check=False).returncode != 0)
     yield
     select(api, None)
-    assert wait_for(lambda: hosts.ssh("control-1", READY, check=False).returncode == 0, timeout_s=120)
+    assert wait_for(lambda: hosts.ssh("control-1", READY, check=False).returncode == 0)
 
 
 @pytest.mark.usefixtures("alone")

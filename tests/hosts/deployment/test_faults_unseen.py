@@ -9,12 +9,11 @@ import pytest
 from extender.policy import reasons
 from kube import contract
 from tests.hosts.deployment.conftest import agents, documented, save
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.layers import CNI_BIN_DIR
 from tools.testbed.shared.api import condition
 
 NODE = "worker-1"
-LIMIT_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +37,8 @@ def own_ready(api):
     return condition(api.get(f"/api/v1/nodes/{NODE}"), contract.CONDITION_READY)["status"]
 
 
-def await_open(verdicts, timeout_s=LIMIT_S):
-    assert wait_for(lambda: all(seen["open"] for seen in verdicts().values()), timeout_s=timeout_s), verdicts()
+def await_open(verdicts):
+    assert wait_for(lambda: all(seen["open"] for seen in verdicts().values())), verdicts()
 
 
 def test_with_the_documented_checks_every_node_is_open_and_each_check_passes(api, hosts, verdicts):
@@ -86,7 +85,7 @@ def test_a_fault_the_node_itself_does_not_report_closes_it(
     started = time.monotonic()
     hosts.ssh(NODE, fault)
     try:
-        seen = wait_for(lambda: closed(verdicts, reason), timeout_s=LIMIT_S)
+        seen = wait_for(lambda: closed(verdicts, reason))
         took_s = time.monotonic() - started
         reported = own_ready(api)
         others = {name: verdict["open"] for name, verdict in verdicts().items() if name != NODE}

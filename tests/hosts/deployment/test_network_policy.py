@@ -10,7 +10,7 @@ import pytest
 
 from kube import contract
 from tests.hosts.deployment.conftest import MIN_READY_S, agents
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.shared.api import condition
 from tools.testbed.shared.tools import KUBE_ROUTER, built
 

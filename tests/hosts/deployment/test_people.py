@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kube import contract
-from tools.kit.waiting import wait_until
+from tests.hosts.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 
 NS = contract.NAMESPACE
@@ -23,7 +23,7 @@ YAML = re.compile(r"^```yaml\n(.*?)^```", re.DOTALL | re.MULTILINE)
 def readygate(hosts: Hosts, *arguments: str) -> tuple[int, str, str]:
     environ = {**os.environ, "KUBECONFIG": str(hosts.kubeconfig), "COLUMNS": "120"}
     done = subprocess.run(
-        [sys.executable, "-m", "cli", *arguments], env=environ, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "cli", *arguments], env=environ, capture_output=True, text=True, timeout=300, check=False
     )
     return done.returncode, done.stdout, done.stderr
 

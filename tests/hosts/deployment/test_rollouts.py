@@ -11,7 +11,7 @@ import pytest
 
 from kube import contract
 from tests.hosts.deployment.conftest import ARMED, agents
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.layers import CNI_BIN_DIR, CNI_CONF_DIR
 from tools.testbed.shared.api import condition
 
@@ -60,7 +60,7 @@ def test_what_cannot_work_is_found_before_an_agent_is_touched(api, ansible, vari
     assert run.code != 0
     assert all(words in run.told() for words in (cause, "does not take this configuration", "no agent was changed"))
     assert before == identities(api)
-    assert wait_for(lambda: api.items(TRIALS) == [], timeout_s=60)
+    assert wait_for(lambda: api.items(TRIALS) == [])
 
 
 def configurations(api):
@@ -98,7 +98,7 @@ def test_a_roll_out_that_fails_ends_early_with_its_cause_and_is_undone(api, ansi
     def back():
         return before == (agents(api).keys(), without_tokens(configurations(api))) and are_ready(api)
 
-    assert wait_for(back, timeout_s=120, every_s=0.5)
+    assert wait_for(back)
 
 
 def test_a_roll_out_whose_pods_are_refused_ends_early_with_the_refusal(api, ansible):
@@ -106,7 +106,7 @@ def test_a_roll_out_whose_pods_are_refused_ends_early_with_the_refusal(api, ansi
     before = agents(api).keys()
     api.create(QUOTAS, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
     try:
-        assert wait_for(lambda: "used" in api.get(f"{QUOTAS}/none").get("status", {}), timeout_s=60)
+        assert wait_for(lambda: "used" in api.get(f"{QUOTAS}/none").get("status", {}))
         run = ansible.run(
             "site.yml", tags=AGENT, **ARMED, readygate_agent_log_level="error", readygate_agent_trial=False
         )
@@ -117,14 +117,14 @@ def test_a_roll_out_whose_pods_are_refused_ends_early_with_the_refusal(api, ansi
     assert "RETRYING" not in run.output
     # The controller tries ever more seldom, in the end each quarter of an hour; what happens to its object wakes it.
     api.patch(AGENTS, {"metadata": {"annotations": {"tests-wake": "its controller"}}})
-    assert wait_for(lambda: before == agents(api).keys() and are_ready(api), timeout_s=300, every_s=1)
+    assert wait_for(lambda: before == agents(api).keys() and are_ready(api))
 
 
 def test_two_runs_exclude_each_other_and_one_that_was_killed_is_no_hindrance(api, ansible):
     with ansible.begin("site.yml", **ARMED) as first:
         # Not any Lease: one of a run that failed before may be there until then.
         held = f"(process {first.pid},"
-        assert wait_for(lambda: held in json.dumps(api.items(LEASE)), timeout_s=120), "the first run has begun"
+        assert wait_for(lambda: held in json.dumps(api.items(LEASE))), "the first run has begun"
         first.send_signal(signal.SIGSTOP)  # with nothing to change it might end before the second gets so far
         second = ansible.run("site.yml", **ARMED)
         assert second.code != 0
@@ -142,16 +142,14 @@ def test_a_host_that_is_gone_blocks_no_roll_out_and_gets_the_new_agent_when_it_i
 
     before = identities(api)
     with hosts.away(GONE):
-        assert wait_for(lambda: seen() == contract.STATUS_UNKNOWN, timeout_s=180, every_s=1)
+        assert wait_for(lambda: seen() == contract.STATUS_UNKNOWN)
         run = ansible.run("site.yml", tags=AGENT, **ARMED, readygate_agent_log_level="warning")
         assert run.code == 0, run.told()
         assert f"{GONE} (dead)" in run.output
         after = identities(api)
         assert [GONE] == [node for node in sorted(before) if before[node] == after[node]]
-    assert wait_for(lambda: seen() == contract.STATUS_TRUE, timeout_s=180, every_s=1)
-    assert wait_for(
-        lambda: identities(api).get(GONE) not in {None, before[GONE]} and are_ready(api), timeout_s=180, every_s=1
-    )
+    assert wait_for(lambda: seen() == contract.STATUS_TRUE)
+    assert wait_for(lambda: identities(api).get(GONE) not in {None, before[GONE]} and are_ready(api), every_s=1)
 
 
 def healths(api):
@@ -177,15 +175,15 @@ def test_of_several_folders_of_plugins_a_node_needs_one(hosts, api, ansible, two
     run = ansible.run("site.yml", tags=AGENT, **ARMED, **two_folders)
     assert run.code == 0, run.told()
     well = dict.fromkeys(sorted(hosts.names), contract.STATUS_TRUE)
-    assert wait_for(lambda: well == healths(api), timeout_s=60, every_s=0.5), healths(api)
+    assert wait_for(lambda: well == healths(api)), healths(api)
     listed = {name: hosts.ssh(name, f"ls -A {OTHER_PLUGINS}").stdout.split() for name in hosts.names}
     assert {name: [] for name in hosts.names} | {"control-1": [".there-before"]} == listed, "made by the kubelet, empty"
     hosts.ssh("worker-1", f"chmod -x {CNI_BIN_DIR}/bridge")
     broken = well | {"worker-1": contract.STATUS_FALSE}
-    assert wait_for(lambda: broken == healths(api), timeout_s=120, every_s=0.5), healths(api)
+    assert wait_for(lambda: broken == healths(api)), healths(api)
     assert "bridge" in condition(agents(api)["worker-1"], contract.CONDITION_NODE_HEALTHY)["message"]
     hosts.ssh("worker-1", f"chmod +x {CNI_BIN_DIR}/bridge")
-    assert wait_for(lambda: well == healths(api), timeout_s=120, every_s=0.5), healths(api)
+    assert wait_for(lambda: well == healths(api)), healths(api)
 
 
 def configuration_of(template):
@@ -210,4 +208,4 @@ def test_the_extender_can_be_taken_back_by_hand_past_several_versions(hosts, api
         seen = [(condition(pod, contract.CONDITION_READY).get("status"), configuration_of(pod)) for pod in pods]
         return [(contract.STATUS_TRUE, before)] == seen
 
-    assert wait_for(back, timeout_s=120, every_s=1)
+    assert wait_for(back)

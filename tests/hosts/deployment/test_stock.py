@@ -12,7 +12,7 @@ from extender.policy import reasons
 from tests.hosts.deployment.conftest import ARMED
 from tests.hosts.deployment.landing import POD_URL, repaired
 from tests.hosts.deployment.probing import PODS, clear, pod, told
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.images import PAUSE
 from tools.testbed.shared.api import ApiError, condition
 
@@ -65,7 +65,6 @@ ENTRY = {
     "healthPods": {"namespace": NAMESPACE, "labelSelector": "app=driver", "daemonSet": "driver"},
     "for": {"podSelector": "needs=driver"},
 }
-LIMIT_S = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +78,7 @@ def stock(hosts, api, ansible, deployed):  # noqa: ARG001
     variables = ARMED | {"readygate_extender_configuration": {"gates": [ours, ENTRY]}}
     run = ansible.run("site.yml", tags="readygate_extender", **variables)
     assert run.code == 0, run.told()
-    assert wait_for(lambda: decided(hosts, NODE)["reason"] == "", timeout_s=LIMIT_S), decided(hosts, NODE)
+    assert wait_for(lambda: decided(hosts, NODE)["reason"] == ""), decided(hosts, NODE)
     yield
     api.delete(f"/api/v1/namespaces/{NAMESPACE}")
 
@@ -98,7 +97,7 @@ def send(api, name, node, *, needs):
 
 
 def bound(api, name):
-    return wait_for(lambda: api.get(f"{PODS}/{name}")["spec"].get("nodeName"), timeout_s=LIMIT_S)
+    return wait_for(lambda: api.get(f"{PODS}/{name}")["spec"].get("nodeName"))
 
 
 @pytest.mark.usefixtures("stock")
@@ -112,9 +111,9 @@ def test_its_pod_closes_its_node_for_the_pods_that_need_it_and_heals_them(hosts,
     try:
         hosts.ssh(NODE, f"rm {FOLDER}/works")
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{its['metadata']['name']}"
-        assert wait_for(lambda: condition(api.get(path), "Ready")["status"] == "False", timeout_s=LIMIT_S)
+        assert wait_for(lambda: condition(api.get(path), "Ready")["status"] == "False")
         send(api, "probing-needs-it", NODE, needs=True)
-        waits = wait_for(lambda: told(api, "probing-needs-it"), timeout_s=LIMIT_S)
+        waits = wait_for(lambda: told(api, "probing-needs-it"))
         assert reasons.CLOSED_NOT_READY in (waits or ""), waits
         send(api, "probing-does-not", NODE, needs=False)
         send(api, "probing-where-it-cannot-run", "control-1", needs=True)

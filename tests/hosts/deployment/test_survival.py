@@ -17,8 +17,8 @@ import yaml
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG
 from tests.hosts.deployment.landing import POD_URL
 from tests.hosts.deployment.moments import drawn, written
+from tests.hosts.waiting import wait_for
 from tests.playbooks.host.configz import configuration_of
-from tools.kit.waiting import wait_for
 
 HERE = Path(__file__).parent
 SCHEDULER_ONLY, SCHEDULER_OFF = HERE / "scheduler_only.yml", HERE / "scheduler_off.yml"
@@ -27,7 +27,6 @@ API_SERVER = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 MANIFEST = "/etc/kubernetes/manifests/kube-scheduler.yaml"
 CHANGE = "Change | What kube-scheduler runs with"
 EVERY_TASK = "READYGATE_EVERY_TASK"
-LIMIT_S = 60.0
 BOOT = "cat /proc/sys/kernel/random/boot_id"
 # A real change each time: the scheduler starts again.
 TIMEOUT = "readygate_scheduler_config_http_timeout"
@@ -116,7 +115,7 @@ def test_ansible_killed_after_each_task_leaves_a_scheduler_and_the_next_run_ends
         wanted = {TIMEOUT: f"{10 + moment}s"}
         run = ansible.run(SCHEDULER_ONLY, environ=callback(tasks, moment), **wanted)
         assert run.code == -signal.SIGKILL, (names[moment - 1], run.told())
-        assert wait_for(lambda: settled(hosts), timeout_s=LIMIT_S), names[moment - 1]
+        assert wait_for(lambda: settled(hosts)), names[moment - 1]
         again = ansible.run(SCHEDULER_ONLY, **wanted)
         assert again.code == 0, (names[moment - 1], again.told())
         assert [wanted[TIMEOUT]] == timeouts(hosts), names[moment - 1]
@@ -128,20 +127,20 @@ def test_ansible_and_the_program_killed_in_the_middle_are_followed_by_systemd(ho
     """The timer of the dead man's switch: nobody else is left to end it."""
     before = verdict(hosts)["id"]
     with ansible.begin(SCHEDULER_ONLY, **{TIMEOUT: "3s"}) as running:
-        assert wait_for(lambda: in_the_middle(hosts), timeout_s=200), "the manifest is in place"
+        assert wait_for(lambda: in_the_middle(hosts), every_s=0.05), "the manifest is in place"
         running.kill()
     hosts.ssh("control-1", "systemctl kill --kill-whom=all --signal=KILL readygate-scheduler.service", check=False)
-    assert wait_for(lambda: settled(hosts), timeout_s=LIMIT_S)
+    assert wait_for(lambda: settled(hosts))
     assert verdict(hosts)["id"] != before
     units = "ls /etc/systemd/system"
-    assert wait_for(lambda: "readygate-scheduler" not in hosts.ssh("control-1", units).stdout, timeout_s=20)
+    assert wait_for(lambda: "readygate-scheduler" not in hosts.ssh("control-1", units).stdout)
 
 
 @pytest.mark.usefixtures("registered")
 def test_a_host_that_loses_power_in_the_middle_has_its_earlier_scheduler_afterwards(hosts, ansible):
     before = timeouts(hosts)
     with ansible.begin(SCHEDULER_ONLY, **{TIMEOUT: "4s"}):
-        assert wait_for(lambda: in_the_middle(hosts), timeout_s=200), "the manifest is in place"
+        assert wait_for(lambda: in_the_middle(hosts), every_s=0.05), "the manifest is in place"
         boot = hosts.ssh("control-1", BOOT).stdout
         hosts.restart("control-1")
         assert boot != hosts.ssh("control-1", BOOT).stdout
@@ -203,11 +202,11 @@ def no_api_server(hosts):
 
     hosts.ssh("control-1", f"mv {API_SERVER} /root/")
     try:
-        assert wait_for(lambda: not answers(), timeout_s=LIMIT_S), "the API server is still there"
+        assert wait_for(lambda: not answers()), "the API server is still there"
         yield
     finally:
         hosts.ssh("control-1", f"mv /root/{Path(API_SERVER).name} {API_SERVER}")
-        assert wait_for(answers, timeout_s=2 * LIMIT_S), "the API server does not come back"
+        assert wait_for(answers), "the API server does not come back"
 
 
 @pytest.mark.usefixtures("registered")
@@ -218,7 +217,7 @@ def test_detach_is_the_way_out_without_an_api_server_and_check_finds_what_was_lo
         assert FOLDER not in hosts.ssh("control-1", f"cat {MANIFEST}").stdout
         again = ansible.run("detach.yml")
         assert (again.code, again.changed) == (0, 0), again.told()
-    assert wait_for(lambda: configz(hosts), timeout_s=LIMIT_S), "no scheduler answers"
+    assert wait_for(lambda: configz(hosts)), "no scheduler answers"
     assert [] == timeouts(hosts)
     lost = ansible.run("check.yml")
     assert (lost.code != 0, lost.changed) == (True, 0)
@@ -278,7 +277,7 @@ def test_a_configuration_of_the_operators_own_is_merged_and_put_back(hosts, api,
     hosts.ssh("control-1", f"cat > {THEIRS}", stdin=yaml.safe_dump(OWN))
     try:
         give(hosts, api, SECTION)
-        assert wait_for(lambda: configz(hosts).get("parallelism") == 7, timeout_s=LIMIT_S)
+        assert wait_for(lambda: configz(hosts).get("parallelism") == 7)
         assert configz(hosts)["enableProfiling"], "the flag does nothing beside a file"
         before = hosts.ssh("control-1", f"cat {MANIFEST}").stdout
         run = ansible.run(SCHEDULER_ONLY)
@@ -294,4 +293,4 @@ def test_a_configuration_of_the_operators_own_is_merged_and_put_back(hosts, api,
     finally:
         give(hosts, api, {})
         hosts.ssh("control-1", f"rm -f {THEIRS}")
-        assert wait_for(lambda: configz(hosts).get("parallelism") == 16, timeout_s=LIMIT_S)
+        assert wait_for(lambda: configz(hosts).get("parallelism") == 16)

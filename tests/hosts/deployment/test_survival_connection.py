@@ -6,7 +6,6 @@ import pytest
 
 from tests.hosts.deployment.test_survival import (
     FOLDER,
-    LIMIT_S,
     SCHEDULER_ONLY,
     STATE,
     TIMEOUT,
@@ -14,7 +13,7 @@ from tests.hosts.deployment.test_survival import (
     settled,
     timeouts,
 )
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 
 # The process of sshd behind whose connection Ansible's module waits, the only Python there; ours is another connection.
 SESSION = (
@@ -75,12 +74,12 @@ def test_a_connection_that_is_lost_in_the_middle_leaves_a_scheduler_and_the_next
     hosts.ssh("control-1", f"systemd-run --unit=holding --collect --quiet sh -c '{HOLD}'")
     with ansible.begin(SCHEDULER_ONLY, **{TIMEOUT: wanted}) as running:
         try:
-            assert wait_for(lambda: is_held(hosts), timeout_s=200), "the manifest is in place"
+            assert wait_for(lambda: is_held(hosts)), "the manifest is in place"
             assert in_the_middle(hosts)
             (session,) = hosts.ssh("control-1", SESSION).stdout.split()
             with cut(hosts, session):
                 hosts.ssh("control-1", PROGRAM % "CONT")
-                assert wait_for(lambda: settled(hosts), timeout_s=LIMIT_S), hosts.ssh("control-1", STATE).stdout
+                assert wait_for(lambda: settled(hosts)), hosts.ssh("control-1", STATE).stdout
                 if told:
                     assert running.wait(timeout=ENDS_S) != 0
                 assert told == (running.poll() is not None)

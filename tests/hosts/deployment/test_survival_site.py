@@ -14,8 +14,8 @@ import pytest
 from tests.hosts.deployment.conftest import ARMED, agents
 from tests.hosts.deployment.landing import POD_URL, Landings
 from tests.hosts.deployment.moments import between, telling, written
-from tests.hosts.deployment.test_survival import CHANGE, EVERY_TASK, LIMIT_S, TIMEOUT, callback, settled, timeouts
-from tools.kit.waiting import wait_for
+from tests.hosts.deployment.test_survival import CHANGE, EVERY_TASK, TIMEOUT, callback, settled, timeouts
+from tests.hosts.waiting import wait_for
 
 BEGIN = "Begin"
 OTHERS = "find /etc/kubernetes /etc/systemd -printf '%p %T@\n'"
@@ -63,9 +63,9 @@ def test_ansible_killed_anywhere_in_site_yml_harms_nobody_and_the_next_run_ends_
         with Landings(api) as landings:
             run = ansible.run("site.yml", environ=callback(file, moment), **wanted(number))
             assert run.code == -signal.SIGKILL, (name, run.told())
-            assert wait_for(lambda: settled(hosts), timeout_s=LIMIT_S), name
-            assert landings.settle() < LIMIT_S, name
-        assert wait_for(lambda: hosts.ssh("control-1", READY, check=False).returncode == 0, timeout_s=LIMIT_S), name
+            assert wait_for(lambda: settled(hosts)), name
+            assert landings.settle() < name
+        assert wait_for(lambda: hosts.ssh("control-1", READY, check=False).returncode == 0), name
         assert len(hosts.names) == len(agents(api)), name
         again = ansible.run("site.yml", **wanted(number))
         assert again.code == 0, (name, again.told())

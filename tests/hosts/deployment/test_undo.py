@@ -9,7 +9,7 @@ from kube import contract
 from tests.hosts.deployment import readme
 from tests.hosts.deployment.conftest import namespaces, scheduler_files
 from tests.hosts.deployment.probing import PODS, clear, pod
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.images import PAUSE
 
 SCHEDULER_ONLY = Path(__file__).with_name("scheduler_only.yml")
@@ -23,7 +23,7 @@ def schedules(api) -> bool:
     clear(api)
     api.create(PODS, pod("probing-again", None, PAUSE))
     # The lock of the scheduler that was ended has to run out first: 15 s.
-    return bool(wait_for(lambda: api.get(f"{PODS}/probing-again")["spec"].get("nodeName"), timeout_s=40, every_s=0.2))
+    return bool(wait_for(lambda: api.get(f"{PODS}/probing-again")["spec"].get("nodeName")))
 
 
 @pytest.fixture

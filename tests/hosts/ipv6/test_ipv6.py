@@ -18,13 +18,12 @@ from tests.hosts.deployment.conftest import agents, namespaces, scheduler_files
 from tests.hosts.deployment.probing import PODS, clear, failed_scheduling, health_pod, pod, told
 from tests.hosts.deployment.test_people import readygate
 from tests.hosts.ipv6.conftest import API_SERVICE, CONTROL, WORKER
+from tests.hosts.waiting import wait_for, wait_until
 from tools.kit.ports import free_port
-from tools.kit.waiting import wait_for, wait_until
 from tools.testbed.hosts.images import PAUSE
 from tools.testbed.shared.api import condition
 
 NS = contract.NAMESPACE
-PATIENT_S = 60.0
 CHAINS = ("FORWARD", "OUTPUT")  # what pods of a host send, and what the host does itself
 DOOR = "--protocol tcp --destination {address} --dport 22 --jump REJECT --reject-with tcp-reset"
 # Of the agents' checks those that look at addresses.
@@ -144,15 +143,13 @@ def closed(six, admin, deployed) -> Iterator[Closed]:
         wait_until(
             lambda: where in condition(health_pod(admin, WORKER), contract.CONDITION_NODE_HEALTHY).get("message", ""),
             "the worker's health pod says what is refused",
-            timeout_s=PATIENT_S,
         )
         wait_until(
             lambda: where in readygate(six, "why", "node", WORKER)[1],
             "the extender has heard of it",
-            timeout_s=PATIENT_S,
         )
         admin.create(PODS, pod("probing-six", WORKER, PAUSE))
-        wait_until(lambda: told(admin, "probing-six"), "the pod is refused", timeout_s=PATIENT_S)
+        wait_until(lambda: told(admin, "probing-six"), "the pod is refused")
         seen = (
             told(admin, "probing-six"),
             failed_scheduling(admin, "probing-six"),
@@ -161,7 +158,7 @@ def closed(six, admin, deployed) -> Iterator[Closed]:
         )
     finally:
         six.ssh(WORKER, " && ".join(f"ip6tables --delete {chain} {rule}" for chain in CHAINS))
-    landed = wait_for(lambda: admin.get(f"{PODS}/probing-six")["spec"].get("nodeName"), timeout_s=PATIENT_S)
+    landed = wait_for(lambda: admin.get(f"{PODS}/probing-six")["spec"].get("nodeName"))
     yield Closed(*seen, landed=str(landed))
     clear(admin)
 
@@ -194,5 +191,5 @@ def test_uninstall_leaves_what_was(six, admin, plays, before, deployed):
     assert dict.fromkeys(six.names, "") == left
     clear(admin)
     admin.create(PODS, pod("probing-after", None, PAUSE))
-    assert WORKER == wait_for(lambda: admin.get(f"{PODS}/probing-after")["spec"].get("nodeName"), timeout_s=PATIENT_S)
+    assert WORKER == wait_for(lambda: admin.get(f"{PODS}/probing-after")["spec"].get("nodeName"))
     clear(admin)

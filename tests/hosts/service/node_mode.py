@@ -23,10 +23,10 @@ from agent.wire.condition import ANNOTATION_SPEAKER
 from kube import contract
 from tests.charts import rendering as chart
 from tests.hosts.deployment.api import AdminApi
+from tests.hosts.waiting import PATIENT_S, wait_until
 from tools.kit import brakes
 from tools.kit.ports import free_port
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.shared.api import ApiError, Object, condition
 
@@ -39,7 +39,6 @@ FOLDER = f"/run/{NAME}"  # of each host; the file `mode` in it is what its pod d
 UNIT = "readygate-node"
 PORT = 8080
 GRANTED = {"ServiceAccount", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
-PATIENT_S = 180.0
 READINESS = {"periodSeconds": 1, "timeoutSeconds": 3, "failureThreshold": 2}
 BUDGET_S = 2 * 1 + 3  # failures, period, timeout
 RELIST_S = 1.5  # a kubelet's second, and the time to tell of it
@@ -254,7 +253,7 @@ def beside_health_pods(nodes: Sequence[Node], image: str) -> Iterator[None]:
     try:
         hosts.kubectl("apply", "--validate=false", "-f-", stdin=granted())
         hosts.kubectl("apply", "--validate=false", "-f-", stdin=json.dumps(daemon_set(image)))
-        wait_until(lambda: all(node.find() for node in nodes), "a health pod on each node", timeout_s=PATIENT_S)
+        wait_until(lambda: all(node.find() for node in nodes), "a health pod on each node")
         for node in nodes:
             node.flip("True")
         yield
@@ -285,7 +284,6 @@ def deciding(nodes: Sequence[Node], folder: Path) -> Iterator[Program]:
             wait_until(
                 lambda name=node.name: Verdicts(made, name).ask() == "open",
                 lambda name=node.name: f"{name} is open: {made.process.text()[-1000:]}",
-                timeout_s=PATIENT_S,
             )
         yield made
     finally:
@@ -314,7 +312,7 @@ class Verdicts:
     @contextmanager
     def asked(self) -> Iterator["Verdicts"]:
         """From when the node is open: what the test before has left behind is over then."""
-        wait_until(lambda: self.ask() == "open", f"{self.node} is open", timeout_s=PATIENT_S)
+        wait_until(lambda: self.ask() == "open", f"{self.node} is open")
         stopping = threading.Event()
 
         def run() -> None:

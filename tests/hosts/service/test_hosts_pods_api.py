@@ -4,8 +4,8 @@ import time
 from itertools import groupby
 
 from tests.hosts.service.conftest import PODS_API
-from tests.hosts.service.node_mode import PATIENT_S, UNIT, Node
-from tools.kit.waiting import wait_until
+from tests.hosts.service.node_mode import UNIT, Node
+from tests.hosts.waiting import wait_until
 
 CUT_OFF = "OUTPUT -p tcp --dport 6443 -j REJECT --reject-with tcp-reset"
 FOUND = 'judge found finding="{}"'
@@ -25,26 +25,26 @@ def test_without_the_api_server_the_kubelets_own_pods_are_looked_at(nodes: list[
         return node.log.read_text(errors="replace")[before:]
 
     with node.read():
-        wait_until(node.ours, "it has said something", timeout_s=PATIENT_S)
+        wait_until(node.ours, "it has said something")
         before = len(node.log.read_text(errors="replace"))
         node.ssh(f"iptables -w -I {CUT_OFF}")
         try:
             since = time.time()
             node.ssh(f"systemctl restart --no-block {UNIT}")
             if PODS_API:
-                wait_until(lambda: word() is True, lambda: f"it looks at its pod: {log()}", timeout_s=PATIENT_S)
+                wait_until(lambda: word() is True, lambda: f"it looks at its pod: {log()}")
                 node.mode("failing")
-                wait_until(lambda: word() is False, lambda: f"it sees its probe fail: {log()}", timeout_s=PATIENT_S)
+                wait_until(lambda: word() is False, lambda: f"it sees its probe fail: {log()}")
                 node.mode("ok")
-                wait_until(lambda: word() is True, lambda: f"it sees it pass again: {log()}", timeout_s=PATIENT_S)
+                wait_until(lambda: word() is True, lambda: f"it sees it pass again: {log()}")
                 finding = "APIServerAway"
             else:
                 finding = "PodsUnknown"
-            wait_until(lambda: FOUND.format(finding) in log(), lambda: f"it says so: {log()}", timeout_s=PATIENT_S)
+            wait_until(lambda: FOUND.format(finding) in log(), lambda: f"it says so: {log()}")
         finally:
             node.ssh(f"iptables -w -D {CUT_OFF}")
         over = f'judge found no longer finding="{finding}"'
-        wait_until(lambda: over in log(), lambda: f"it has the API server back: {log()}", timeout_s=PATIENT_S)
-        wait_until(lambda: word() is True, lambda: f"and its pod: {log()}", timeout_s=PATIENT_S)
+        wait_until(lambda: over in log(), lambda: f"it has the API server back: {log()}")
+        wait_until(lambda: word() is True, lambda: f"and its pod: {log()}")
     known = (word for word in words() if word is not None)
     assert ([True, False, True] if PODS_API else [True]) == [word for word, _ in groupby(known)]

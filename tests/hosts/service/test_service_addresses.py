@@ -3,9 +3,9 @@
 from typing import Any
 
 from tests.hosts.service.conftest import Service
-from tests.hosts.service.node_mode import PATIENT_S, Node, Verdicts
+from tests.hosts.service.node_mode import Node, Verdicts
+from tests.hosts.waiting import wait_until
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 
 UNIT = "/etc/systemd/system/readygate-node.service"
 GIVEN = {
@@ -27,7 +27,6 @@ def test_the_way_to_services_and_peers_is_looked_at_and_a_second_run_changes_not
         wait_until(
             lambda: {check.get("state") for check in found(node).values()} >= {"passed"},
             lambda: f"they have run: {found(node)}",
-            timeout_s=PATIENT_S,
         )
         first = {one.name: found(one) for one in service.nodes}
         before = {one.name: configuration(one) for one in service.nodes}

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.hosts.service.conftest import Service
-from tests.hosts.service.node_mode import PATIENT_S, UNIT, Node, Verdicts
+from tests.hosts.service.node_mode import UNIT, Node, Verdicts
+from tests.hosts.waiting import wait_until
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 
 PLACE, PID = "/var/lib/kubelet/readygate-test-dead", "/run/readygate-test-dead.pid"
 # A FUSE file system whose server holds the descriptor and never reads from it; it ends by itself after ten minutes.
@@ -42,10 +42,10 @@ def test_the_service_starts_beside_a_volume_that_answers_nobody(service: Service
     def passes() -> bool:
         return node.checks().get("filesystem", {}).get("state") == "passed"
 
-    wait_until(passes, lambda: f"it passes: {node.checks()}", timeout_s=PATIENT_S)
+    wait_until(passes, lambda: f"it passes: {node.checks()}")
     with Verdicts(extender, node.name).asked() as verdicts, dead_volume(node):
         node.ssh(f"timeout 60 systemctl restart {UNIT}")
-        wait_until(passes, lambda: f"it passes: {node.checks()}", timeout_s=PATIENT_S)
+        wait_until(passes, lambda: f"it passes: {node.checks()}")
         told = node.ssh(f"systemctl show {UNIT} --property=ActiveState,Result,NRestarts")
     assert {"ActiveState=active", "Result=success", "NRestarts=0"} == set(told.split())
     assert ["open"] == verdicts.words

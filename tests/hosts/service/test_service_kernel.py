@@ -11,13 +11,13 @@ from contextlib import ExitStack
 import pytest
 
 from tests.hosts.service.conftest import FIRST, Service
-from tests.hosts.service.node_mode import PATIENT_S, Node, Verdicts
+from tests.hosts.service.node_mode import Node, Verdicts
+from tests.hosts.waiting import wait_until
 from tools.bench.faults import plan
 from tools.faults.registry import FAULTS
 from tools.faults.stalls import PROC as STALLS
 from tools.faults.tables import PROC
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 
 CLOSES = {
@@ -29,7 +29,6 @@ CLOSES = {
     "syncs-hang": ("syncs", "a sync does not come back"),
 }
 SLOW = "syncs-slow"
-CLOSED_S = 60.0  # a bench measures what it takes; here two cores may have other rings to do
 
 
 @pytest.fixture(scope="module")
@@ -62,40 +61,39 @@ def says(node: Node, name: str, state: str) -> Callable[[], bool]:
 def test_it_closes_the_one_node_whose_service_looks_at_it(checked: Service, extender: Program, name: str) -> None:
     node, *others = checked.nodes
     fault, (check, _) = FAULTS[name], CLOSES[name]
-    wait_until(says(node, check, "passed"), lambda: f"{check} passes: {node.checks()}", timeout_s=PATIENT_S)
+    wait_until(says(node, check, "passed"), lambda: f"{check} passes: {node.checks()}")
     with ExitStack() as stack:
         beside = [stack.enter_context(Verdicts(extender, other.name).asked()) for other in others]
         verdicts = stack.enter_context(Verdicts(extender, node.name).asked())
         began = time.monotonic()
         try:
             node.ssh("\n".join(fault.inject))
-            wait_until(verdicts.is_last("closed"), lambda: f"it closes: {verdicts.seen}", timeout_s=PATIENT_S)
+            wait_until(verdicts.is_last("closed"), lambda: f"it closes: {verdicts.seen}")
             closed_s = verdicts.seen[-1][0] - began
             said = node.checks()[check]
         finally:
             node.ssh("\n".join(fault.heal))
         over = time.monotonic()
-        wait_until(verdicts.is_last("open"), lambda: f"it opens: {verdicts.seen}", timeout_s=PATIENT_S)
+        wait_until(verdicts.is_last("open"), lambda: f"it opens: {verdicts.seen}")
         opened_s = verdicts.seen[-1][0] - over
     print(f"{name}: closed after {closed_s:.2f} s, open {opened_s:.2f} s after it was healed: {said['output']}")
     assert ["open", "closed", "open"] == verdicts.words
     assert [["open"]] * len(others) == [each.words for each in beside]
-    assert closed_s <= CLOSED_S
 
 
 def test_slow_syncs_warn_until_a_hundred_have_been_quick_and_close_nothing(checked: Service, extender: Program) -> None:
     node, fault = checked.nodes[0], FAULTS[SLOW]
-    wait_until(says(node, "syncs", "passed"), lambda: f"it passes: {node.checks()}", timeout_s=PATIENT_S)
+    wait_until(says(node, "syncs", "passed"), lambda: f"it passes: {node.checks()}")
     with Verdicts(extender, node.name).asked() as verdicts:
         began = time.monotonic()
         try:
             node.ssh("\n".join(fault.inject))
-            wait_until(says(node, "syncs", "warned"), lambda: f"it warns: {node.checks()}", timeout_s=PATIENT_S)
+            wait_until(says(node, "syncs", "warned"), lambda: f"it warns: {node.checks()}")
             warned_s, said = time.monotonic() - began, node.checks()["syncs"]["output"]
         finally:
             node.ssh("\n".join(fault.heal))
         over = time.monotonic()
-        wait_until(says(node, "syncs", "passed"), lambda: f"it passes: {node.checks()}", timeout_s=PATIENT_S)
+        wait_until(says(node, "syncs", "passed"), lambda: f"it passes: {node.checks()}")
         passed_s = time.monotonic() - over
     print(f"{SLOW}: warned after {warned_s:.1f} s, passed {passed_s:.1f} s after it was healed: {said}")
     assert (["open"], True) == (verdicts.words, "syncs p99 7" in said)

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.hosts.service.conftest import Service
-from tests.hosts.service.node_mode import PATIENT_S, Node
+from tests.hosts.service.node_mode import Node
+from tests.hosts.waiting import wait_until
 from tests.playbooks.test_node_plugin_look import LOOK
 from tools.faults.registry import FAULTS
-from tools.kit.waiting import wait_until
 from tools.testbed.shared.api import ApiError
 
 FOLDER, FLAGS = "/etc/kubernetes/readygate-test.d", "/etc/default/kubelet"
@@ -51,13 +51,13 @@ def files_over_its_own(node: Node) -> Iterator[None]:
     finally:
         back = f"rm -rf {FOLDER} {FLAGS}; [ ! -e {FLAGS}.before ] || mv {FLAGS}.before {FLAGS}"
         node.ssh(f"{back}; systemctl restart kubelet")
-        wait_until(lambda: configured(node).get("healthzPort") == 10248, "it is as it was", timeout_s=PATIENT_S)
+        wait_until(lambda: configured(node).get("healthzPort") == 10248, "it is as it was")
 
 
 def test_the_kubelets_settings_are_read_as_the_kubelet_merges_them(service: Service) -> None:
     node = service.nodes[0]
     with files_over_its_own(node):
-        wait_until(lambda: configured(node).get("healthzPort") == 10348, "it has read them", timeout_s=PATIENT_S)
+        wait_until(lambda: configured(node).get("healthzPort") == 10348, "it has read them")
         said, seen = configured(node), look(node)
         well = node.ssh(f"curl --silent {seen['health']}")
     assert (",".join(said["clusterDNS"]), said.get("clusterDomain", "")) == (seen["dns"], seen["domain"])

@@ -13,11 +13,11 @@ from agent.wire.condition import ANNOTATION_SPEAKER
 from kube import contract
 from tests.hosts.deployment.probing import PODS, pod
 from tests.hosts.service.conftest import HEALTH_PODS, Service
-from tests.hosts.service.node_mode import FOLDER, NS, PATIENT_S, Node, Verdicts, ours_in
+from tests.hosts.service.node_mode import FOLDER, NS, Node, Verdicts, ours_in
+from tests.hosts.waiting import wait_until
 from tools.faults.cni import CONF
 from tools.faults.registry import FAULTS
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 from tools.testbed.hosts.images import PAUSE
 
 SOCKET = "/host/run/containerd/containerd.sock"
@@ -57,7 +57,7 @@ def says(node: Node, name: str, state: str, words: str) -> Callable[[], bool]:
 
 def settle(node: Node, name: str, state: str, words: str = "") -> str:
     """What it says then."""
-    wait_until(says(node, name, state, words), lambda: f"{name} {state}: {node.checks()}", timeout_s=PATIENT_S)
+    wait_until(says(node, name, state, words), lambda: f"{name} {state}: {node.checks()}")
     return str(node.checks()[name]["output"])
 
 
@@ -72,7 +72,7 @@ def test_an_address_whose_sandbox_the_runtime_does_not_know_is_told_and_those_in
         settle(node, "addresses", "passed")
         api.create(PODS, pod(name, node.name, PAUSE))
         try:
-            wait_until(lambda: api.get(f"{PODS}/{name}")["status"].get("podIP"), "an address", timeout_s=PATIENT_S)
+            wait_until(lambda: api.get(f"{PODS}/{name}")["status"].get("podIP"), "an address")
             address = api.get(f"{PODS}/{name}")["status"]["podIP"]
             node.ssh(f"cp -p {NETWORKS}/*/{address} {KEPT}; ls -d {NETWORKS}/*/ > {KEPT}.folder")
         finally:
@@ -82,7 +82,6 @@ def test_an_address_whose_sandbox_the_runtime_does_not_know_is_told_and_those_in
         wait_until(
             lambda: owner not in node.ssh("ctr --namespace k8s.io containers list --quiet"),
             lambda: f"{owner} is gone",
-            timeout_s=PATIENT_S,
         )
         try:
             node.ssh(f"cp -p {KEPT} {place}")
@@ -126,7 +125,7 @@ def test_a_broken_network_closes_by_what_the_runtime_itself_says_of_it(checked: 
             file = settle(node, "cni", "failed")
         finally:
             node.ssh("\n".join(fault.heal))
-        wait_until(verdicts.is_last("open"), lambda: f"it opens: {verdicts.seen}", timeout_s=PATIENT_S)
+        wait_until(verdicts.is_last("open"), lambda: f"it opens: {verdicts.seen}")
     assert told.startswith("the runtime has no network: NetworkPluginNotReady: "), told
     assert "00-broken.conflist does not parse" in file, file
     assert ("open", "closed", "open") == (verdicts.words[0], verdicts.words[1], verdicts.words[-1])
@@ -182,22 +181,22 @@ def test_commands_of_readiness_probes_are_run_by_the_runtime_for_the_agent_only_
     node.ssh(f"touch {SAYS_YES}")
     node.hosts.kubectl("apply", "--validate=false", "-f-", stdin=json.dumps(daemon_set(image)))
     try:
-        wait_until(ready_pods, "its kubelet calls the pod ready", timeout_s=PATIENT_S)
+        wait_until(ready_pods, "its kubelet calls the pod ready")
         (name,) = ready_pods()
         since = f"{time.time():.0f}"
         service.play(readygate_node_health_pods=both)
-        wait_until(lambda: words(name), "the agent looks at it", timeout_s=PATIENT_S)
+        wait_until(lambda: words(name), "the agent looks at it")
         log = node.ssh(f"journalctl -u readygate-node --since '@{since}' -o cat")
         without = (words(name)[-1], f'finding="{PROBE_NOT_MADE}" pod="{NS}/{name}"' in log)
         since = f"{time.time():.0f}"
         service.play(readygate_node_health_pods=both, readygate_node_exec_probes=True)
-        wait_until(lambda: words(name)[-1:] == ["ready"], lambda: f"by a command: {words(name)}", timeout_s=PATIENT_S)
+        wait_until(lambda: words(name)[-1:] == ["ready"], lambda: f"by a command: {words(name)}")
         node.ssh("systemctl kill --kill-whom=main --signal=STOP kubelet")
         try:
             node.ssh(f"rm {SAYS_YES}")
-            wait_until(lambda: words(name)[-1:] == ["not ready"], lambda: f"{words(name)}", timeout_s=PATIENT_S)
+            wait_until(lambda: words(name)[-1:] == ["not ready"], lambda: f"{words(name)}")
             node.ssh(f"touch {SAYS_YES}")
-            wait_until(lambda: words(name)[-1:] == ["ready"], lambda: f"{words(name)}", timeout_s=PATIENT_S)
+            wait_until(lambda: words(name)[-1:] == ["ready"], lambda: f"{words(name)}")
         finally:
             node.ssh("systemctl kill --kill-whom=main --signal=CONT kubelet")
     finally:

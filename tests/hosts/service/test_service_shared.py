@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.hosts.service.conftest import Service
-from tests.hosts.service.node_mode import PATIENT_S, Verdicts
+from tests.hosts.service.node_mode import Verdicts
+from tests.hosts.waiting import wait_until
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.shared import nameserver
 
@@ -40,7 +40,7 @@ def test_dns_servers_that_fail_for_everybody_close_no_node(service: Service, ext
             told = [one.checks().get("dns", {}) for one in service.nodes]
             return all(one.get("state") == state and words in one.get("output", "") for one in told)
 
-        wait_until(look, lambda: f"{state}: {node.checks()}", timeout_s=PATIENT_S)
+        wait_until(look, lambda: f"{state}: {node.checks()}")
 
     with name_server(hosts) as say:
         say("10.96.0.1")

@@ -35,3 +35,24 @@ def test_what_one_process_is_given_no_other_one_is_while_it_lives(two: int) -> N
 
 def test_none_is_given_twice(two: int) -> None:
     assert [two, two + 1] == sorted([ports.free_port(), ports.free_port()])
+
+
+MANY = "from tools.kit import ports; print(*(ports.free_port() for _ in range(50)), flush=True); input()"
+
+
+def test_processes_that_ask_at_the_same_time_share_no_port() -> None:
+    """All of them live, from whichever checkout they are: the names are the machine's."""
+    asked = [
+        subprocess.Popen(
+            [sys.executable, "-c", MANY],
+            cwd=CHECKOUT,
+            env=python_environ(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]
+    given = [int(port) for one in asked for port in one.stdout.readline().split()]
+    for one in asked:
+        one.communicate(b"\n")
+    assert 200 == len(given) == len(set(given))

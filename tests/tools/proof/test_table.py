@@ -7,10 +7,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tools.kit.causes import seconds, spent_on
 from tools.kit.waiting import wait_for
 from tools.proof.durations import ring_of, tree_processor_s
-from tools.proof.table import Step, by_cause, by_ring, collect, text
+from tools.proof.table import Step, by_cause, by_ring, collect, text, with_tables
 
 ROWS = [
     {"test": "tests/a.py::a", "ring": 0, "wall_s": 2.0, "processor_s": 1.5, "causes_s": {"polling": 0.5}},
@@ -30,6 +32,14 @@ def test_seconds_are_added_up_by_ring_and_by_cause() -> None:
 def test_the_slowest_come_first() -> None:
     slowest = text([STEP], ROWS, count=1).splitlines()[-1]
     assert "| `plane/b.py::b` | 9.0 | 4.0 | polling |" == slowest
+
+
+def test_tables_replace_those_of_the_same_selection() -> None:
+    document = "a\n<!-- gate: begin -->\nold\n<!-- gate: end -->\n<!-- whole: begin -->\nkept\n<!-- whole: end -->\n"
+    expected = document.replace("old", "new")
+    assert expected == with_tables(document, "gate", "new")
+    with pytest.raises(ValueError, match="night: begin"):
+        with_tables(document, "night", "new")
 
 
 def test_the_files_of_all_processes_become_one_and_go(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The folder of one run of the testbed, and the end of what crashed runs left."""
 
 import contextlib
+import hashlib
 import itertools
 import os
 import shutil
@@ -24,6 +25,13 @@ _LEDGER = "processes.json"
 # In a folder of logs: the run's own folder, which is gone when the run is.
 _RUN = "run"
 _count = itertools.count(1)
+# Memory that looks like a folder, where this machine has it.
+_MEMORY = Path("/dev/shm")
+_MEMORY_PREFIX = f"readygate-{os.getuid()}-"
+_MEMORY_BYTES = 2 << 30  # that must be free there: one control plane takes a tenth of it
+# In a folder there: the run's own folder.
+_OF = "of"
+_FORGOTTEN_S = 3600.0  # after which a folder without that file is nobody's any more
 
 
 def runs_folder() -> Path:
@@ -48,7 +56,35 @@ def end_crashed_runs() -> list[str]:
         if owner and not owner.alive():
             Run.end(folder)
             ended.append(folder.name)
+    _forget_memory()
     return ended
+
+
+def _available_bytes() -> int:
+    """Memory that programs can have without others losing theirs; 0 where the kernel does not report it."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    return 0
+
+
+def _memory_of(folder: Path) -> Path:
+    """Where the run in `folder` has its data in memory, if it has."""
+    return _MEMORY / f"{_MEMORY_PREFIX}{hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]}"
+
+
+def _forget_memory() -> None:
+    """Removes from memory what runs left whose folder is gone, of all checkouts of this user."""
+    for path in _MEMORY.glob(f"{_MEMORY_PREFIX}*"):
+        with contextlib.suppress(OSError):  # another run that begins or ends now has removed it
+            of = path / _OF
+            if of.exists():
+                gone = not Path(of.read_text()).exists()
+            else:  # another run is just making it, or was killed then
+                gone = time.time() - path.stat().st_mtime > _FORGOTTEN_S
+            if gone and path.lstat().st_uid == os.getuid():
+                shutil.rmtree(path, ignore_errors=True)
 
 
 class Run:
@@ -73,6 +109,21 @@ class Run:
     def temporary(self) -> Path:
         """For temporary files of the run's processes: those of a killed one go with the run."""
         return self.folder / "tmp"
+
+    def volatile(self) -> Path:
+        """A folder in memory, for data that are thrown away with the run; else the run's own, on disk.
+
+        In memory only while there is plenty of it.
+        """
+        try:
+            if min(shutil.disk_usage(_MEMORY).free, _available_bytes()) < _MEMORY_BYTES:
+                return self.folder
+            folder = _memory_of(self.folder)
+            folder.mkdir(mode=0o700)
+            (folder / _OF).write_text(str(self.folder))
+        except OSError:  # there is no such place, or it may not be written
+            return self.folder
+        return folder
 
     def begin(self) -> None:
         """A fresh folder; ends what an earlier run of that folder and crashed runs left."""
@@ -127,6 +178,7 @@ class Run:
         recorded = list(Ledger.read(folder / _LEDGER).processes.values())
         end_all([process for process in reversed(recorded) if process.alive()], grace_s=3.0)
         end_marked(str(folder), variable=RUN_VARIABLE)
+        _remove(_memory_of(folder))
         _remove(folder)
 
 

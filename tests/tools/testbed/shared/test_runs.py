@@ -1,5 +1,6 @@
-"""Where the logs of a run are: every run has its own, and the last one is found without knowing its number."""
+"""Where a run has its logs and its data: each run has its own logs, and the last ones are found without its number."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -75,3 +76,51 @@ def test_runs_of_one_name_that_begin_at_the_same_time_forget_the_same_logs(monke
 
     monkeypatch.setattr(Path, "read_text", gone_meanwhile)
     begun()
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the place of the machine's memory, which has enough of it."""
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    monkeypatch.setattr(runs, "_MEMORY", folder)
+    monkeypatch.setattr(runs, "_MEMORY_BYTES", 0)
+    return folder
+
+
+def test_data_in_memory_go_with_their_run(memory: Path):
+    run = begun()
+    (run.volatile() / "data").write_text("x")
+    assert run.volatile() == run.folder, "it is given once"
+    assert 1 == len(list(memory.glob("*/data")))
+    run.finish()
+    assert [] == list(memory.iterdir())
+
+
+def test_data_in_memory_of_a_run_whose_folder_is_gone_are_removed_by_the_next(memory: Path):
+    killed, there = begun(), begun()
+    left, kept = killed.volatile(), there.volatile()
+    shutil.rmtree(killed.folder)
+    begun()
+    assert [kept] == list(memory.iterdir())
+    assert not left.exists()
+
+
+def test_a_folder_in_memory_that_is_just_being_made_is_left_alone(memory: Path):
+    new = memory / f"{runs._MEMORY_PREFIX}new"
+    new.mkdir()
+    begun()
+    assert new.exists()
+    os.utime(new, (0, 0))
+    begun()
+    assert not new.exists()
+
+
+@pytest.mark.parametrize("lacks", ["memory", "the place"])
+def test_without_memory_to_spare_data_are_on_disk(memory: Path, monkeypatch: pytest.MonkeyPatch, lacks: str):
+    if lacks == "memory":
+        monkeypatch.setattr(runs, "_available_bytes", lambda: -1)
+    else:
+        memory.rmdir()
+    run = begun()
+    assert run.folder == run.volatile()

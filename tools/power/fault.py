@@ -1,0 +1,40 @@
+"""What a planted fault is: a piece of one file's text replaced by another piece."""
+
+from dataclasses import dataclass
+
+MODULE_LEVEL = "module level"
+
+
+class FaultError(Exception):
+    """A fault cannot be planted; str names it and the cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """id: the same as long as the piece of code is. part: policy, agent, chart, ... `start` is an offset in characters.
+
+    lines: those of the changed statement, or, for what runs once at import, of the code that uses it; empty: unknown.
+    tests: files or folders that can catch it, for files that are not Python. regenerate: `make manifests` is run after.
+    """
+
+    id: str
+    part: str
+    file: str
+    start: int
+    old: str
+    new: str
+    what: str
+    lines: tuple[int, ...] = ()
+    tests: tuple[str, ...] = ()
+    regenerate: bool = False
+
+    @property
+    def python(self) -> bool:
+        return not self.tests
+
+    def planted_in(self, text: str) -> str:
+        """The file's text with the fault. Raises FaultError if the text is another one."""
+        end = self.start + len(self.old)
+        if text[self.start : end] != self.old:
+            raise FaultError(f"{self.id}: {self.file} does not hold {self.old!r} at character {self.start}")
+        return text[: self.start] + self.new + text[end:]
