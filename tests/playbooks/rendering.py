@@ -54,12 +54,16 @@ def render(role: str, given: dict[str, Any], over: dict[str, Any] | None = None)
     return lambda expression: templar.template(trust(f"{{{{ {expression} }}}}"))
 
 
+def loaded(path: Path) -> Any:
+    return yaml.load(path.read_text(), yaml.CSafeLoader)
+
+
 def all_tasks() -> list[dict[str, Any]]:
     """Of all roles and plays, those of blocks too."""
     found: list[dict[str, Any]] = []
-    files = [yaml.safe_load(path.read_text()) or [] for path in sorted(ROLES.glob("*/tasks/*.yml"))]
+    files = [loaded(path) or [] for path in sorted(ROLES.glob("*/tasks/*.yml"))]
     plays = [
-        play for path in sorted(PLAYBOOKS.glob("*.yml")) for play in yaml.safe_load(path.read_text()) if "hosts" in play
+        play for path in sorted(PLAYBOOKS.glob("*.yml")) for play in loaded(path) if "hosts" in play
     ]
     left = [task for tasks in files for task in tasks]
     left += [
@@ -76,9 +80,15 @@ def all_tasks() -> list[dict[str, Any]]:
 
 
 def kustomized(files: dict[str, str]) -> str:
-    """What the kustomize of the oldest kubectl makes of them, as the module has kubectl do it on a host."""
+    """What the kustomize of the oldest kubectl makes of them, as the module has kubectl do it on a host.
+    It runs once for the same files."""
+    return _kustomized(tuple(files.items()))
+
+
+@cache
+def _kustomized(files: tuple[tuple[str, str], ...]) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        for path, text in files.items():
+        for path, text in files:
             place = Path(folder, path)
             place.parent.mkdir(exist_ok=True)
             place.write_text(text)
@@ -106,7 +116,7 @@ def extender_yaml(sent: Objects) -> str:
 
 def keyed(text: str) -> Objects:
     """The objects of YAML, none of which is there twice."""
-    documents = [document for document in yaml.safe_load_all(text) if document]
+    documents = [document for document in yaml.load_all(text, yaml.CSafeLoader) if document]
     keyed = {(d["kind"], d["metadata"].get("namespace", ""), d["metadata"]["name"]): d for d in documents}
     assert len(keyed) == len(documents)
     return keyed
