@@ -20,8 +20,8 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="module", params=LINES if WHOLE else LINES[:1])
 def gunicorn(request):
-    """In the whole proof each supported line of gunicorn, one after the other. The gate has the installed one; the older
-    one serves there in test_extender_gunicorn."""
+    """Each supported line of gunicorn, one after the other. The gate has the installed one, and the older one in
+    test_extender_gunicorn alone."""
     return Gunicorn.of(request.param)
 
 
