@@ -1,7 +1,8 @@
 """What the gate (`--gate`) plays of the comparison: as few histories as find nearly every planted error. Pure.
 
-Measured with SEED: the numbers below find all planted errors but those that show in one history of thousands. Whoever
-adds an error that needs more raises them, or leaves the error to the whole proof.
+Measured with SEED: these histories find 264 of 266 planted errors. The others show first in history 3,466 (of status)
+and 8,357 (of actions), which only the whole proof plays. An error that needs more than the numbers below raises them,
+or is left to the whole proof.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,7 @@ from tools.differential.planted_error import Planted
 
 SEED = 29
 HISTORIES = 1_200
-MORE = {"http": 3_200, "node": 1_800, "plugins": 3_200}
+MORE = {"http": 3_200, "node": 1_800, "plugins": 3_200, "status": 1_600}
 """For targets whose errors are rarer."""
 PARTS = 2
 """Each part of a target starts a driver: the gate has fewer of them."""
