@@ -22,14 +22,14 @@ PLAYBOOKS = (
     *("node-plugin-uninstall.yml", "inventory-sample.yml"),
 )
 CONTROLS, IPV6, CHART = "tests/hosts/controls", "tests/hosts/ipv6", "tests/hosts/chart"
-DEPLOYMENT = "tests/hosts/deployment"
+WAY, DEPLOYMENT = "tests/hosts/path", "tests/hosts/deployment"
 KILLED_CONTROLS = f"{CONTROLS}/test_controls_kills.py"
 # They need none of the hosts: the image as a file, and a start that is killed.
 WITHOUT_HOSTS = tuple(f"tests/hosts/test_hosts_{name}.py" for name in ("archive", "crash", "snapshot"))
 EMULATED = "tests/hosts/test_hosts_arm64.py"
 SURVIVAL = tuple(f"{DEPLOYMENT}/test_{name}.py" for name in ("survival", "survival_site", "undo_static"))
 POLICY = f"{DEPLOYMENT}/test_network_policy.py"
-OTHERS = (DEPLOYMENT, CONTROLS, IPV6, CHART, *WITHOUT_HOSTS, EMULATED)
+OTHERS = (WAY, DEPLOYMENT, CONTROLS, IPV6, CHART, *WITHOUT_HOSTS, EMULATED)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ RINGS_0_1 = pytest_step(
 )
 RING_2 = pytest_step("ring-2", ("-v", "tests/plane"), "real control plane on loopback", "binaries")
 RING_3 = hosts_step(
-    "ring-3", (DEPLOYMENT, *ignoring(*SURVIVAL, POLICY)), "readygate deployed to systemd hosts", ONE_CONTROL
+    "ring-3", (WAY, DEPLOYMENT, *ignoring(*SURVIVAL, POLICY)), "readygate deployed to systemd hosts", ONE_CONTROL
 )
 SERVICE = hosts_step(
     "ring-3-service", ("tests/hosts", *ignoring(*OTHERS)), "the agent on systemd hosts, as a service and else", SECOND
