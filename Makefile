@@ -9,7 +9,7 @@ export PYTHON
 
 HISTORIES ?= 20000
 N ?= 5
-.PHONY: help venv demo test test-all test-fast test-repeat durations differential lint format test-plane test-hosts test-controls test-ipv6 test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
+.PHONY: help venv demo test test-all test-fast test-repeat test-power durations differential lint format test-plane test-hosts test-controls test-ipv6 test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ test-fast: venv ## rings 0 and 1 of the gate (no Kubernetes, no root), about fiv
 
 test-repeat: venv ## the gate N times, or the tests of WHAT: no failure hides (N=5 WHAT=tests/plane LOAD=1)
 	@$(VENV)/python -m tools.proof.repeat --times $(N) $(if $(LOAD),--load) $(WHAT)
+
+test-power: venv ## plant 250 faults in a copy, one at a time, and report which tests catch them; hours, resumes (ARGS="--only policy --rings 0,1")
+	@$(VENV)/python -m tools.power $(ARGS)
 
 durations: ## where the time of the last run went: steps, rings, causes, the slowest 40 tests
 	@$(VENV)/python -m tools.proof.table

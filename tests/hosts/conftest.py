@@ -6,6 +6,7 @@ hosts' logs are in build/artefacts/hosts, or build/artefacts/second.
 """
 
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from images.build import TAG, readygate_image
+from images.commands import BuildError
 from tools.kit.ability import cannot_run
 from tools.testbed.hosts.errors import HostsError
 from tools.testbed.hosts.hosts import Hosts, obstacle
@@ -22,6 +24,8 @@ HERE = Path(__file__).parent
 ARTEFACTS = HERE.parents[1] / "build" / "artefacts"
 # The first test pays for the base file system, the images and the boot; on a slow connection that is minutes.
 _TIMEOUT_S = 1800
+# Of a process in network and mount name spaces of its own.
+_HOLD = "mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && ip link set lo up && echo made && exec sleep 600"
 _failed = pytest.StashKey[bool]()
 _obstacle = pytest.StashKey[str]()
 
@@ -59,7 +63,10 @@ def able(request: pytest.FixtureRequest) -> None:
 
 @contextmanager
 def booted(request: pytest.FixtureRequest, layout: Layout, called: str) -> Iterator[Hosts]:
-    """The hosts of a layout, up as long as this lasts. called: their name in reports, and the folder of their logs."""
+    """The hosts of a layout with readygate's image, up as long as this lasts.
+
+    called: their name in reports, and the folder of their logs.
+    """
     request.getfixturevalue("able")
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
 
@@ -67,13 +74,14 @@ def booted(request: pytest.FixtureRequest, layout: Layout, called: str) -> Itera
         if reporter is not None:
             reporter.write_line(f"{called}: {text}")
 
-    found = Hosts(layout, progress=progress)
-    reuse = os.environ.get("READYGATE_HOSTS_REUSE") == "1" and found.running()
+    reuse = os.environ.get("READYGATE_HOSTS_REUSE") == "1" and Hosts(layout).running()
     cause = ""
     try:
+        # Imported once and not on each host: that would cost as much as a start.
+        found = Hosts(layout, progress=progress, archives=[] if reuse else [readygate_image(progress)])
         if not reuse:
             found.up()
-    except HostsError as e:
+    except (HostsError, BuildError) as e:
         cause = str(e)
     if cause:
         pytest.fail(f"{called}: ring 3 did not start: {cause}", pytrace=False)
@@ -93,6 +101,31 @@ def hosts(request: pytest.FixtureRequest) -> Iterator[Hosts]:
     layout = chosen()
     with booted(request, layout, layout.network.name) as found:
         yield found
+
+
+@pytest.fixture
+def elsewhere(request: pytest.FixtureRequest) -> Iterator[list[str]]:
+    """Runs a command as on another machine; the argument list goes before the command's."""
+    request.getfixturevalue("able")
+    holder = subprocess.Popen(
+        ["unshare", "--net", "--mount", "sh", "-c", _HOLD], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout.readline() == "made\n"
+    yield ["nsenter", f"--target={holder.pid}", "--net", "--mount", f"--wd={HERE.parents[1]}"]
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def fresh_hosts(hosts: Hosts) -> Hosts:
+    """The session's hosts with a new cluster for this module, in about ten seconds; an image must be imported again.
+
+    Session fixtures that were made on the earlier cluster are void: for modules that need none of them, or come first.
+    """
+    if os.environ.get("READYGATE_HOSTS_REUSE") != "1":
+        hosts.renew()
+    return hosts
 
 
 @pytest.fixture(scope="session")

@@ -17,23 +17,6 @@ from tests.hosts.waiting import PATIENT_S
 from tools.kit.pid import ProcessId
 from tools.kit.waiting import wait_until
 
-ROOT = Path(__file__).resolve().parents[2]
-_HOLD = "mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && ip link set lo up && echo made && exec sleep 600"
-
-
-@pytest.fixture
-def elsewhere(request):
-    """Runs a command as on another machine; the argument list goes before the command's."""
-    request.getfixturevalue("able")
-    holder = subprocess.Popen(
-        ["unshare", "--net", "--mount", "sh", "-c", _HOLD], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-    )
-    assert holder.stdout.readline() == "made\n"
-    yield ["nsenter", f"--target={holder.pid}", "--net", "--mount", f"--wd={ROOT}"]
-    holder.kill()
-    holder.wait()
-    holder.stdout.close()
-
 
 @pytest.fixture
 def testbed_folder():

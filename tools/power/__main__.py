@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PART",
         help="this part; may be repeated",
     )
+    parser.add_argument("--fault", default="", metavar="TEXT", help="only faults whose file and id contain this text")
     parser.add_argument("--limit", type=int, metavar="N", help="at most N faults in this run")
     parser.add_argument("--minutes", type=float, metavar="M", help="begin no fault after M minutes")
     parser.add_argument("--rings", type=_rings, default=(0, 1, 2, 3), metavar="0,1", help="these rings (default: all)")
@@ -75,15 +76,14 @@ def main(argv: list[str] | None = None) -> int:
 
 def _map(arguments: argparse.Namespace) -> int:
     copy = Copy(folder=MEASURED)
-    copy.renew()
-    covering.need(copy, arguments.rings, _say)
+    with copy.alone():
+        copy.renew()
+        covering.need(copy, arguments.rings, _say)
     return 0
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    copy = Copy(folder=FOLDER / "planted")
-    copy.renew()
-    for fault in catalogue.catalogue(copy, arguments.only):
+    for fault in catalogue.catalogue(Copy(folder=ROOT), arguments.only):
         facts = {
             "id": fault.id,
             "part": fault.part,
@@ -127,14 +127,21 @@ class _Run:
             signal.signal(number, self.stop)
         if not self._arguments.old_map:
             _map(self._arguments)
+        with self.copy.alone():
+            return self._go()
+
+    def _go(self) -> int:
         self.copy.renew()
         covered = covering.load(Copy(folder=MEASURED), self._arguments.rings)
         campaign = Campaign(self.copy, Choosing(self.copy, covered), self.runner, self.results, _say)
-        faults = catalogue.catalogue(self.copy, self._arguments.only)
+        listed = catalogue.catalogue(self.copy, self._arguments.only)
+        faults = [fault for fault in listed if self._arguments.fault in f"{fault.file} {fault.id}"]
         rings = [ring for ring in self._arguments.rings if ring != HOSTS_RING]
         code = self._all(campaign, faults, rings)
         if code == 0 and HOSTS_RING in self._arguments.rings:
             code = self._all(campaign, reach_ring_3(faults, self.results, catalogue.rank), self._arguments.rings)
+        if self._arguments.output == "table":
+            print(report.text(report.tables(Results().rows.values())))
         return code
 
     def _all(self, campaign: Campaign, faults: list[Fault], rings: list[int]) -> int:

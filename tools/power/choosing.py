@@ -5,12 +5,13 @@ The tests of the gate come first, all rings; then those that only the whole proo
 
 import hashlib
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tools.power.copied import Copy
-from tools.power.covering import Map, section_of
+from tools.power.covering import Map, MeasuredTest, section_of
 from tools.power.fault import Fault
 from tools.proof.durations import ring_of
 from tools.proof.selection import LIST, in_gate, read
@@ -105,7 +106,7 @@ class Choosing:
     def _of_python(self, fault: Fault) -> tuple[list[tuple[str, float]], list[str]]:
         changed = fault.file in self._changed
         lines = self._covered.lines(fault.file) if changed else fault.lines
-        found = self._covered.covering(fault.file, lines)
+        found = self._covered.covering(fault.file, lines) or self._of_constant(fault)
         mirror = _mirror(fault.file)
         per_file: dict[str, list[float]] = defaultdict(list)
         for test in found:
@@ -116,6 +117,17 @@ class Choosing:
         if mirror in self.blobs and (not found or mirror in self._changed):
             files.append(mirror)
         return [(test.id, test.seconds) for test in found if section_of(test.id)], list(dict.fromkeys(files))
+
+    def _of_constant(self, fault: Fault) -> list[MeasuredTest]:
+        """What covers the lines of other files that use a constant which its own file does not use."""
+        found: dict[str, MeasuredTest] = {}
+        word = re.compile(rf"\b{re.escape(fault.constant)}\b")
+        package = f"{fault.file.partition('/')[0]}/"
+        for file in self._copy.files(package) if fault.constant else ():
+            text = self._copy.read(file) if file.endswith(".py") and file != fault.file else ""
+            lines = [number for number, line in enumerate(text.splitlines(), 1) if word.search(line)]
+            found |= {test.id: test for test in self._covered.covering(file, lines)} if lines else {}
+        return list(found.values())
 
 
 def _mirror(file: str) -> str:

@@ -3,9 +3,12 @@
 It is in build/power/copy. The user's checkout and its git directory are only read.
 """
 
+import fcntl
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,6 +64,17 @@ class Copy:
         link = self.folder / ".venv"
         if not link.is_symlink() and (self.checkout / ".venv").exists():
             link.symlink_to(self.checkout / ".venv")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While this lasts no other process plants or measures in the copy. Raises CopyError if one does already."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with self.folder.with_suffix(".lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CopyError(f"another process works in {self.folder}: wait for its end") from None
+            yield
 
     def read(self, name: str) -> str:
         return (self.folder / name).read_text()

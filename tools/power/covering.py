@@ -75,7 +75,7 @@ def sources_hash(copy: Copy, section: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class MeasuredTest:
     """seconds: wall, next to nothing else. contexts: its own, and those of the shared fixtures that it uses."""
 
     id: str
@@ -122,7 +122,7 @@ class Map:
     """What was measured. root: of the copy that it was measured in."""
 
     root: Path
-    tests: list[Test] = field(default_factory=list)
+    tests: list[MeasuredTest] = field(default_factory=list)
     blobs: dict[str, str] = field(default_factory=dict)
     databases: list[Path] = field(default_factory=list)
 
@@ -136,7 +136,7 @@ class Map:
                 _read_arcs(connection, str(self.root / file), found)
         return found
 
-    def covering(self, file: str, lines: Iterable[int]) -> list[Test]:
+    def covering(self, file: str, lines: Iterable[int]) -> list[MeasuredTest]:
         """Tests that run one of the lines, themselves or by a shared fixture that they use."""
         at = self._contexts_at(file)
         contexts = set().union(*(at.get(line, set()) for line in lines)) - {""}
@@ -159,13 +159,13 @@ def _read_arcs(connection: sqlite3.Connection, path: str, found: dict[int, set[s
             found.setdefault(line, set()).update(context.split("|"))
 
 
-def _read_tests(target: Path) -> list[Test]:
-    found: dict[str, Test] = {}
+def _read_tests(target: Path) -> list[MeasuredTest]:
+    found: dict[str, MeasuredTest] = {}
     for path in sorted((target / "tests").glob("*.jsonl")):
         for line in map(json.loads, path.read_text().splitlines()):
             contexts = frozenset(map(context_of, (line["test"], *line["fixtures"])))
             if line["passed"]:
-                found[line["test"]] = Test(line["test"], line["seconds"], contexts)
+                found[line["test"]] = MeasuredTest(line["test"], line["seconds"], contexts)
     return list(found.values())
 
 

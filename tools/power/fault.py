@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-MODULE_LEVEL = "module level"
-
 
 class FaultError(Exception):
     """A fault cannot be planted; str names it and the cause."""
@@ -14,6 +12,7 @@ class Fault:
     """id: the same as long as the piece of code is. part: policy, agent, chart, ... `start` is an offset in characters.
 
     lines: those of the changed statement, or, for what runs once at import, of the code that uses it; empty: unknown.
+    constant: the name that the changed statement gives a value at import, if it does.
     tests: files or folders that can catch it, for files that are not Python. regenerate: `make manifests` is run after.
     """
 
@@ -27,6 +26,7 @@ class Fault:
     lines: tuple[int, ...] = ()
     tests: tuple[str, ...] = ()
     regenerate: bool = False
+    constant: str = ""
 
     @property
     def python(self) -> bool:

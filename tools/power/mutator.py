@@ -9,7 +9,8 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 from tools.power.fault import Fault
@@ -78,6 +79,10 @@ class Mutator:
             starts.append(starts[-1] + len(line))
         self._line_starts = starts
 
+    @cached_property
+    def _dump(self) -> str:
+        return ast.dump(self._tree)
+
     def _at(self, line: int, column: int) -> int:
         return self._line_starts[line - 1] + column
 
@@ -115,7 +120,9 @@ class Mutator:
         start = len(self._bytes[: edit.start].decode())
         line = self._bytes.count(b"\n", 0, edit.start) + 1
         what = f"line {line}, {edit.operator}: {_short(old)} -> {_short(edit.new)}"
-        return Fault(mutation.id, self._part, self._file, start, old, edit.new, what, self._lines(mutation.place))
+        place = mutation.place
+        fault = Fault(mutation.id, self._part, self._file, start, old, edit.new, what, self._lines(place))
+        return replace(fault, constant=place.constant or "")
 
     def _means_another(self, changed: str) -> bool:
         try:
@@ -123,7 +130,7 @@ class Mutator:
             compile(tree, self._file, "exec")
         except (SyntaxError, ValueError):
             return False
-        return ast.dump(tree) != ast.dump(self._tree)
+        return ast.dump(tree) != self._dump
 
     def _lines(self, place: _Place) -> tuple[int, ...]:
         if place.constant is None:

@@ -25,7 +25,7 @@ CONTROLS, IPV6, CHART = "tests/hosts/controls", "tests/hosts/ipv6", "tests/hosts
 DEPLOYMENT = "tests/hosts/deployment"
 KILLED_CONTROLS = f"{CONTROLS}/test_controls_kills.py"
 # They need none of the hosts: the image as a file, and a start that is killed.
-WITHOUT_HOSTS = ("tests/hosts/test_hosts_archive.py", "tests/hosts/test_hosts_crash.py")
+WITHOUT_HOSTS = tuple(f"tests/hosts/test_hosts_{name}.py" for name in ("archive", "crash", "snapshot"))
 EMULATED = "tests/hosts/test_hosts_arm64.py"
 SURVIVAL = tuple(f"{DEPLOYMENT}/test_{name}.py" for name in ("survival", "survival_site", "undo_static"))
 POLICY = f"{DEPLOYMENT}/test_network_policy.py"

@@ -93,6 +93,15 @@ def test_a_request_that_names_64_000_nodes_is_refused_before_it_is_decoded(world
     assert 413 == answer_filter(world.services, form(names(ATTACK))).status
 
 
+@pytest.mark.parametrize("form", [usual, with_blanks, names_first, doubled])
+def test_a_prioritize_request_that_names_64_000_nodes_is_refused_before_it_is_decoded(world, monkeypatch, form):
+    def decode(*_: object, **__: object) -> None:
+        raise AssertionError("the names were decoded")
+
+    monkeypatch.setattr(wire, "read_filter_args", decode)
+    assert 413 == answer_prioritize(world.services, form(names(ATTACK))).status
+
+
 @pytest.mark.parametrize("pod", [ORDINARY, COMMAS], ids=["ordinary", "commas in the Pod"])
 def test_a_request_about_each_known_node_is_never_scanned(world, monkeypatch, pod):
     """Its names are counted on the way."""

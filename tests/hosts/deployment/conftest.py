@@ -64,6 +64,9 @@ def ansible_for(hosts: Hosts, image: str, folder: Path, called: str, **more: Any
         "readygate_image": image,
         "readygate_agent_cni_bin_dirs": [CNI_BIN_DIR],
         "readygate_agent_min_ready_seconds": MIN_READY_S,
+        # Longer than by default: load makes a play slower, and must not fail it.
+        "readygate_agent_trial_timeout_seconds": 600,
+        "readygate_extender_rollout_timeout_seconds": 600,
     }
     logs = ARTEFACTS / called
     logs.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,10 @@ from tools.testbed.hosts.hosts import Hosts
 # A fault closes its node within seconds, and a node opens at once, however many faults it had before.
 BASE: dict[str, Any] = {
     "readygate_agent_profile": "fast",
+    # What a busy machine needs, where a play would give up and put the earlier version back.
+    "readygate_extender_static_timeout_seconds": 240,
+    "readygate_extender_static_silence_seconds": 60,
+    "readygate_scheduler_config_health_timeout_seconds": 240,
     "readygate_extender_configuration": {"gates": [{"damping": False}]},
 }
 # All that differs from a first install at once: armed, the extender as a static pod, the agent as a service too.

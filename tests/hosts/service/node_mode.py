@@ -6,6 +6,7 @@ kubelet says of them does not follow from what the agent says.
 
 import itertools
 import json
+import os
 import re
 import subprocess
 import threading
@@ -39,8 +40,10 @@ FOLDER = f"/run/{NAME}"  # of each host; the file `mode` in it is what its pod d
 UNIT = "readygate-node"
 PORT = 8080
 GRANTED = {"ServiceAccount", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
-READINESS = {"periodSeconds": 1, "timeoutSeconds": 3, "failureThreshold": 2}
-BUDGET_S = 2 * 1 + 3  # failures, period, timeout
+READINESS = {"periodSeconds": 1, "timeoutSeconds": 6, "failureThreshold": 2}
+BUDGET_S = 2 * 1 + 6  # failures, period, timeout
+# An agent that is silent for so long closes its node; the shortest time where hosts die often, on an idle machine.
+SILENT_S = 9 if int(os.environ.get("READYGATE_KILLS", "1")) > 1 else 20
 RELIST_S = 1.5  # a kubelet's second, and the time to tell of it
 
 ASK = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:9374/checks', timeout=5).read().decode())"
@@ -55,7 +58,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         told = mode.read_text().strip()
         live = self.path == "/live"
         if told == "slow" and not live:
-            time.sleep(8)
+            time.sleep(20)
         bad = told == "dead" if live else told == "failing"
         try:
             self.send_response(500 if bad else 200)
@@ -272,7 +275,7 @@ def deciding(nodes: Sequence[Node], folder: Path) -> Iterator[Program]:
             "gates": [{"healthPods": {"namespace": NS, "labelSelector": f"app={NAME}", "daemonSet": NAME}}],
             "feed": {"socket": str(folder / "feed" / "socket")},
             "people": {"address": "127.0.0.1", "port": free_port()},
-            "heartbeat": {"limitSeconds": 0, "agents": {"limitSeconds": 9}},
+            "heartbeat": {"limitSeconds": 0, "agents": {"limitSeconds": SILENT_S}},
             "outlets": {"nodeCondition": {"enabled": False}, "events": {"enabled": False}},
         }
     )
@@ -301,7 +304,7 @@ class Verdicts:
     def ask(self) -> str:
         body = json.dumps({"Pod": {}, "Nodes": None, "NodeNames": [self.node]})
         try:
-            reply = urllib3.request("POST", f"{self.extender.url}/filter", body=body, timeout=5.0, retries=False)
+            reply = urllib3.request("POST", f"{self.extender.url}/filter", body=body, timeout=60.0, retries=False)
         except urllib3.exceptions.HTTPError:
             return "no answer"
         said = reply.json()

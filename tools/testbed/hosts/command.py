@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+from tools.testbed.hosts import snapshot_cache
 from tools.testbed.hosts.errors import HostsError
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.hosts.layout import LAYOUTS, SET_VARIABLE, chosen
@@ -39,6 +40,7 @@ def down(_: argparse.Namespace) -> int:
             Hosts(layout, progress=_say).down()
         except HostsError as e:  # the others are ended all the same
             in_use.append(str(e))
+    snapshot_cache.tidy()
     if in_use:
         raise HostsError("; ".join(in_use))
     _say(f"down after {time.monotonic() - started:.1f} s")

@@ -4,6 +4,7 @@ Guarantees:
 1. `up` returns with a Ready node for each host that has joined, or raises HostsError with the cause, and then nothing
    is left running.
 2. `up` and `down` remove all that an earlier run left, crashed or not, and nothing else (teardown.py).
+   Each `up` gives a new cluster: nothing of an earlier one is in it, also when it starts from a snapshot.
 3. One process at a time makes or removes hosts; hosts that are up are never taken away from whoever uses them.
 """
 
@@ -19,9 +20,21 @@ from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
 from images.commands import BuildError, Progress
+from tools.kit.causes import spent_on
 from tools.kit.pid import ProcessId
-from tools.testbed.hosts import kubeadm, layers, network, packages, teardown
+from tools.testbed.hosts import (
+    access,
+    kubeadm,
+    layers,
+    network,
+    packages,
+    readiness,
+    snapshot,
+    snapshot_cache,
+    teardown,
+)
 from tools.testbed.hosts.errors import HostsError
+from tools.testbed.hosts.layers import Layers
 from tools.testbed.hosts.layout import ONE_CONTROL, Layout
 from tools.testbed.hosts.limits import Limits
 from tools.testbed.hosts.machine import Machine
@@ -32,7 +45,6 @@ from tools.testbed.shared.binaries import BinariesMissing, kube_binaries
 
 # Long, as another set may boot beside this one: a start that fails takes every test on these hosts with it.
 _BOOT_LIMIT_S = 180.0
-_READY_LIMIT_S = 240.0
 _KUBEADM_LIMIT_S = 300.0  # above the four minutes that kubeadm waits itself: it says what for
 T = TypeVar("T")
 
@@ -49,7 +61,21 @@ def obstacle() -> str | None:
 class Hosts:
     """The cluster. `up` and `down` by whoever owns it; everything else also by who finds it up (`Hosts.found()`)."""
 
-    def __init__(self, layout: Layout = ONE_CONTROL, *, progress: Progress = print, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        layout: Layout = ONE_CONTROL,
+        *,
+        progress: Progress = print,
+        folder: Path | None = None,
+        from_snapshot: bool | None = None,
+        archives: Sequence[Path] = (),
+    ) -> None:
+        """from_snapshot: whether `up` may use what kubeadm did in an earlier start; None: what the layout says.
+
+        archives: of images that containerd has on each host from the start.
+        """
+        self._archives = archives
+        self._from_snapshot = layout.from_snapshot if from_snapshot is None else from_snapshot
         self.progress = progress
         self.layout = layout
         self._run = RunFolder(folder, layout.network.name)
@@ -60,6 +86,7 @@ class Hosts:
         self.kubeconfig = self.folder / "admin.conf"
         self._machines = {peer.name: Machine(peer, self.folder / peer.name, self._run.run_id) for peer in layout.peers}
         self._binaries: Path | None = None
+        self._imported: list[Path] = []
         self.seconds: dict[str, float] = {}
 
     @classmethod
@@ -91,18 +118,7 @@ class Hosts:
             if self.running():
                 raise HostsError("the hosts are up already: python -m tools.testbed --ring hosts down, then try again")
             self._remove()
-            started = time.monotonic()
-            try:
-                self._start()
-            except BaseException as e:
-                if isinstance(e, Exception):  # whoever interrupts it knows why it ended
-                    self._keep_consoles()
-                self._remove()
-                raise
-            self.seconds["up"] = time.monotonic() - started
-            self.progress(
-                f"{len(self.names)} hosts, {len(self.layout.joined)} Ready nodes after {self.seconds['up']:.1f} s"
-            )
+            self._start_or_clean()
         except BaseException:
             self._run.unlock()
             raise
@@ -118,6 +134,14 @@ class Hosts:
             self._remove()
         finally:
             self._run.unlock()
+
+    def renew(self) -> None:
+        """Replaces the cluster by a new one, as `down` and `up` would. The caller owns the hosts.
+
+        Nothing is left of the earlier one: no object, no file, and no image but those that each start has.
+        """
+        self._remove()
+        self._start_or_clean()
 
     def restart(self, name: str) -> None:
         """Pulls a host's plug and boots it again, with what it had on its disk. Also by who finds the hosts up."""
@@ -136,60 +160,103 @@ class Hosts:
         self.progress(f"{what}: {self.seconds[what]:.1f} s")
         return result
 
+    def _start_or_clean(self) -> None:
+        """Removes all of a start that fails."""
+        started = time.monotonic()
+        try:
+            self._start()
+        except BaseException as e:
+            if isinstance(e, Exception):  # whoever interrupts it knows why it ended
+                self._keep_consoles()
+            self._remove()
+            raise
+        self.seconds["up"] = time.monotonic() - started
+        counts = f"{len(self.names)} hosts, {len(self.layout.joined)} Ready nodes"
+        self.progress(f"{counts} after {self.seconds['up']:.1f} s")
+
     def _start(self) -> None:
         try:
             self._binaries = kube_binaries(self.progress)
-            base = layers.base_layer(self.progress)
-            lower = [layers.kubernetes_layer(self._binaries, self.progress), base]
-            store = layers.containerd_store(base, self._binaries, self.progress)
+            shared = layers.shared_layers(self._binaries, self.progress)
+            key = snapshot.key(self.layout, shared)
+            shared = layers.with_archives(shared, self._archives, self.progress)
+            if self._from_snapshot:
+                files = snapshot_cache.obtain(
+                    self.layout.network.name, key, lambda folder: self._make_snapshot(shared, folder), self.progress
+                )
+                state = self._start_from(shared, files)
+            else:
+                state = self._start_with_kubeadm(shared)
         except (BinariesMissing, BuildError) as e:
             raise HostsError(str(e)) from e
+        self._imported = [*self._archives]
+        state.phase = "up"
+        self._run.write(state)
+
+    def _start_with_kubeadm(self, shared: Layers) -> State:
+        since = time.time()
+        with spent_on("host start"):
+            state = self._boot(shared, None)
+        with spent_on("kubeadm"):
+            self._timed("kubeadm", lambda: kubeadm.start(self.layout, self._shell, self.progress))
+        self._wait_usable(since)
+        return state
+
+    def _start_from(self, shared: Layers, files: Path) -> State:
+        """files: of a snapshot. One whose hosts do not become Ready is not used again."""
+        since = time.time()
+        try:
+            with spent_on("host start"):
+                state = self._boot(shared, files)
+                self._wait_usable(since)
+        except HostsError:
+            snapshot_cache.discard(files)
+            raise
+        snapshot_cache.tidy()
+        return state
+
+    def _make_snapshot(self, shared: Layers, folder: Path) -> None:
+        self.progress("making a snapshot of a new cluster, once")
+        try:
+            self._start_with_kubeadm(shared)
+            self._timed("snapshot", lambda: snapshot.seal(self.layout, self.root, self._shell, folder))
+        finally:
+            self._remove()
+
+    def _boot(self, shared: Layers, files: Path | None) -> State:
+        """files: of a snapshot. Returns when systemd has started everything on each host."""
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o700)  # keys
         state = State(since=datetime.now(UTC).isoformat(timespec="seconds"))
         self._run.write(state)
         Limits(self.folder.parent).raise_for(self.folder.name)
-        self._write_ssh(base)
+        public_key = access.make_key(self.ssh_key)
+        host_key = (shared.base / "etc/ssh/ssh_host_ed25519_key.pub").read_text().strip()
+        access.write_ssh_config(self.ssh_config, self.ssh_key, host_key, self.layout.peers)
         network.make(self.layout.network, self.layout.peers)
-        public_key = self.ssh_key.with_suffix(".pub").read_text()
-        self._timed("file systems", lambda: self._prepare(lower, store, public_key))
+        names = kubeadm.names(self.layout)
         for name, machine in self._machines.items():
+            lower = [*([files / name] if files else []), *shared.lower]
+            machine.prepare(lower, shared.store, self.layout.peers, public_key, names)
             state.cgroups += map(str, machine.make_groups())
             self._run.write(state)  # before the boot: what a crash leaves running is found by its control group
             state.processes[name] = machine.boot()
             self._run.write(state)
         self._timed("boot", lambda: self._each(lambda peer: self._wait_booted(peer, state.processes[peer.name])))
-        self._timed("kubeadm", lambda: kubeadm.start(self.layout, self._shell, self.progress))
-        self.kubeconfig.write_text(kubeadm.from_outside(self.layout, self._first_file("etc/kubernetes/admin.conf")))
+        return state
+
+    def _wait_usable(self, since: float) -> None:
+        """since: seconds since 1970, before the boot."""
+        admin = self.root(self.layout.first.name) / "etc/kubernetes/admin.conf"
+        self.kubeconfig.write_text(kubeadm.from_outside(self.layout, admin.read_text()))
         self.kubeconfig.chmod(0o600)
-        self._timed("nodes Ready", self._wait_ready)
-        state.phase = "up"
-        self._run.write(state)
-
-    def _first_file(self, path: str) -> str:
-        return (self._machines[self.layout.first.name].root / path).read_text()
-
-    def _prepare(self, lower: list[Path], store: Path, public_key: str) -> None:
-        for machine in self._machines.values():
-            machine.prepare(lower, store, self.layout.peers, public_key, kubeadm.names(self.layout))
+        names = [peer.name for peer in self.layout.joined]
+        api = access.AdminApi(self.kubeconfig, self.folder)
+        self._timed("nodes Ready", lambda: readiness.wait(api, names, since))
 
     def _each(self, action: Callable[[Peer], None]) -> None:
         with ThreadPoolExecutor(max_workers=len(self.names)) as pool:
             list(pool.map(action, self.layout.peers))
-
-    def _write_ssh(self, base: Path) -> None:
-        keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "readygate testbed", "-f", str(self.ssh_key)]
-        subprocess.run(keygen, check=True, capture_output=True)
-        host_key = (base / "etc/ssh/ssh_host_ed25519_key.pub").read_text().strip()
-        known = self.folder / "known_hosts"
-        known.write_text("".join(f"{peer.name},{peer.address} {host_key}\n" for peer in self.layout.peers))
-        entries = "".join(
-            f"Host {peer.name}\n  HostName {peer.address}\n  HostKeyAlias {peer.name}\n" for peer in self.layout.peers
-        )
-        self.ssh_config.write_text(
-            f"{entries}Host *\n  User root\n  IdentityFile {self.ssh_key}\n  IdentitiesOnly yes\n  BatchMode yes\n"
-            f"  UserKnownHostsFile {known}\n  StrictHostKeyChecking yes\n  ConnectTimeout 20\n  LogLevel ERROR\n"
-        )
 
     def _wait_booted(self, peer: Peer, process: ProcessId) -> None:
         deadline = time.monotonic() + _BOOT_LIMIT_S
@@ -205,24 +272,6 @@ class Hosts:
         raise HostsError(
             f"{peer.name} did not boot: {said or 'no answer by SSH'}; its console ends: {' / '.join(console)}"
         )
-
-    def _wait_ready(self) -> None:
-        def settled() -> bool:
-            # Without an answer for a moment it may be: the API server is minutes old, and has much to do.
-            words = "--output=jsonpath={range .items[*]}{.status.conditions[?(@.type=='Ready')].status} {end}"
-            done = self.kubectl("get", "nodes", words, check=False)
-            if done.stdout.split() != ["True"] * len(self.layout.joined):
-                return False
-            # A pod can only be created once the controller manager has made the namespace's service account.
-            return self.kubectl("get", "serviceaccount", "default", check=False).returncode == 0
-
-        deadline = time.monotonic() + _READY_LIMIT_S
-        while not settled():
-            if time.monotonic() > deadline:
-                nodes = self.kubectl("get", "nodes", check=False)
-                said = nodes.stdout or nodes.stderr
-                raise HostsError(f"the nodes are not Ready after {_READY_LIMIT_S:.0f} s: {said}")
-            time.sleep(0.2)
 
     def _keep_consoles(self) -> None:
         """The consoles of a start that failed, where they outlive the run folder."""
@@ -312,7 +361,9 @@ class Hosts:
         return str(self._binaries / "kubectl")
 
     def import_image(self, archive: Path) -> None:
-        """Puts the images of a docker or OCI archive into containerd on every host."""
+        """Puts the images of a docker or OCI archive into containerd on every host, unless they began with it."""
+        if archive in self._imported:
+            return
 
         def one(peer: Peer) -> None:
             with archive.open("rb") as file:
@@ -323,18 +374,7 @@ class Hosts:
     def inventory(self, controls: Sequence[str] = ()) -> str:
         """For Ansible: groups control_plane (of all that have joined, or of these) and workers, by `ssh_config`."""
         chosen = [self._machines[name].peer for name in controls] or self.layout.controls
-        lines = ["all:", "  children:"]
-        for group, peers in (("control_plane", chosen), ("workers", self.layout.workers)):
-            lines += [f"    {group}:", "      hosts:"]
-            lines += [f"        {peer.name}: {{ansible_host: '{peer.address}'}}" for peer in peers]
-        lines += [
-            "  vars:",
-            "    ansible_user: root",
-            f"    ansible_ssh_common_args: -F {self.ssh_config}",
-            "    ansible_ssh_pipelining: true",
-            "    ansible_python_interpreter: /usr/bin/python3",
-        ]
-        return "\n".join(lines) + "\n"
+        return access.inventory(self.ssh_config, control_plane=chosen, workers=self.layout.workers)
 
     def collect_logs(self, target: Path) -> None:
         """Journals, pod logs, static pod manifests and the cluster's objects, as far as they can be had."""

@@ -25,6 +25,12 @@ _CA_DIGEST = (
 _KUBEADM_FILE = "/root/kubeadm.yaml"
 _UPLOAD_CERTIFICATES = "kubeadm init phase upload-certs --upload-certs --kubeconfig /etc/kubernetes/admin.conf"
 _START_PROXY = "systemctl start kube-proxy"
+# Until the controller manager has signed what a host that joins reads first: kubeadm looks only every 5 s or more.
+_WAIT_SIGNED = (
+    "for _ in $(seq 1200); do curl --silent --insecure --max-time 5"
+    " https://{server}/api/v1/namespaces/kube-public/configmaps/cluster-info"
+    " | grep --quiet jws-kubeconfig-{token_id} && exit; sleep 0.1; done; echo no signature by {token_id} >&2; exit 1"
+)
 # The name by which several control planes are one. It is the first host's address: none of our tests ends that one.
 ENDPOINT = "control-plane"
 
@@ -136,6 +142,7 @@ def start(layout: Layout, shell: Shell, progress: Progress) -> None:
     if not workers:
         return
     digest = shell(first, _CA_DIGEST, "").strip()
+    wait_signed(first, token, shell)
     progress(f"kubeadm join on {', '.join(worker.name for worker in workers)}")
 
     def join(worker: Peer) -> None:
@@ -146,12 +153,18 @@ def start(layout: Layout, shell: Shell, progress: Progress) -> None:
         list(pool.map(join, workers))
 
 
+def wait_signed(first: Peer, token: str, shell: Shell) -> None:
+    """Returns when a host can join by this token at once."""
+    shell(first, _WAIT_SIGNED.format(server=server(first), token_id=token.partition(".")[0]), "")
+
+
 def join_control(peer: Peer, layout: Layout, shell: Shell) -> str:
     """Joins one more control plane by a token and a certificate key made for it. Returns kubeadm's words."""
     first = layout.first
     key = shell(first, _UPLOAD_CERTIFICATES, "").split()[-1]
     token = shell(first, "kubeadm token create", "").split()[-1]
     digest = shell(first, _CA_DIGEST, "").strip()
+    wait_signed(first, token, shell)
     text = join_configuration(peer, f"{ENDPOINT}:{API_PORT}", token, digest, key)
     said = shell(peer, _kubeadm("join"), text)
     shell(peer, _START_PROXY, "")

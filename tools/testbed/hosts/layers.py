@@ -6,10 +6,12 @@ are imported already.
 
 import shutil
 import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from images import rootfs
-from images.cache import cached, key_of, key_of_file
+from images.cache import cached, forget_older, key_of, key_of_file
 from images.commands import Progress, run
 from tools.testbed.hosts.errors import HostsError
 from tools.testbed.hosts.images import PAUSE, Image, kubeadm_images, write_archive
@@ -38,6 +40,7 @@ HOST_PACKAGES = (
 HOST_BINARIES = ("kubeadm", "kubectl", "kubelet", "kube-proxy")
 CNI_BIN_DIR = "/usr/lib/cni"
 CNI_CONF_DIR = "/etc/cni/net.d"
+_WITH_ARCHIVES = "host-store"
 
 # restrict_oom_score_adj: a machine without CAP_SYS_RESOURCE cannot lower it, and runc then dies with "can't get final
 # child's PID from pipe". Debian keeps the CNI plugins in /usr/lib/cni.
@@ -148,6 +151,30 @@ _LINKS = {
 }
 
 
+@dataclass(frozen=True)
+class Layers:
+    """Cached folders: the base file system, the layer above it, and the containerd store that hosts begin with."""
+
+    base: Path
+    kubernetes: Path
+    store: Path
+
+    @property
+    def lower(self) -> list[Path]:
+        """For an overlay, topmost first."""
+        return [self.kubernetes, self.base]
+
+    def names(self) -> list[str]:
+        """Names of the cached folders, which contain the hash of what each is made from."""
+        return [folder.parent.name for folder in (self.base, self.kubernetes, self.store)]
+
+
+def shared_layers(binaries: Path, progress: Progress) -> Layers:
+    """Makes those that the cache lacks. Raises BuildError."""
+    base = base_layer(progress)
+    return Layers(base, kubernetes_layer(binaries, progress), containerd_store(base, binaries, progress))
+
+
 def base_layer(progress: Progress) -> Path:
     """Root folder of a systemd machine with sshd and containerd. Shared by all hosts: never written to."""
     return rootfs.debian("host-base", HOST_PACKAGES, progress)
@@ -191,10 +218,27 @@ def containerd_store(base: Path, binaries: Path, progress: Progress) -> Path:
         progress("importing the control plane's images into a containerd store, once")
         archive = folder / "images.tar"
         write_archive(archive, images)
-        _import(base, folder, archive, progress)
+        (folder / "store").mkdir()
+        _import(base, folder, [archive], progress)
         archive.unlink()
 
     return cached("host-images", key, build, progress) / "store"
+
+
+def with_archives(layers: Layers, archives: Sequence[Path], progress: Progress) -> Layers:
+    """The same, with a containerd store that also holds the images of these archives. Raises BuildError."""
+    if not archives:
+        return layers
+    key = key_of([*layers.names(), *map(key_of_file, archives)])
+
+    def build(folder: Path) -> None:
+        progress(f"importing {', '.join(archive.name for archive in archives)} into a containerd store, once")
+        copy_store(layers.store, folder / "store")
+        _import(layers.base, folder, archives, progress)
+
+    store = cached(_WITH_ARCHIVES, key, build, progress) / "store"
+    forget_older(_WITH_ARCHIVES, kept=3)
+    return replace(layers, store=store)
 
 
 def _described(image: Image) -> str:
@@ -202,16 +246,16 @@ def _described(image: Image) -> str:
     return f"{image.tags} {files} {image.links} {image.entrypoint}"
 
 
-def _import(base: Path, folder: Path, archive: Path, progress: Progress) -> None:
+def _import(base: Path, folder: Path, archives: Sequence[Path], progress: Progress) -> None:
     """Runs the containerd of `base` for a moment, with folder/store as its store, on an overlay that is thrown away."""
-    for name in ("store", "upper", "work", "root"):
+    for name in ("upper", "work", "root"):
         (folder / name).mkdir()
     root = folder / "root"
     script = """
         set -e
         containerd >/dev/null 2>/tmp/containerd.log &
         for _ in $(seq 100); do ctr version >/dev/null 2>&1 && break; sleep 0.1; done
-        ctr --namespace k8s.io images import /images.tar
+        for archive in /images-*.tar; do ctr --namespace k8s.io images import "$archive"; done
         kill %1; wait
     """
     options = f"lowerdir={base},upperdir={folder / 'upper'},workdir={folder / 'work'}"
@@ -232,7 +276,7 @@ def _import(base: Path, folder: Path, archive: Path, progress: Progress) -> None
                 "--capability=all",
                 "--console=pipe",
                 f"--bind={folder / 'store'}:/var/lib/containerd",
-                f"--bind-ro={archive}:/images.tar",
+                *(f"--bind-ro={archive}:/images-{number}.tar" for number, archive in enumerate(archives)),
                 "/bin/bash",
                 "-c",
                 script,
@@ -245,6 +289,19 @@ def _import(base: Path, folder: Path, archive: Path, progress: Progress) -> None
         subprocess.run(["umount", str(root)], check=False)
     for name in ("upper", "work", "root"):
         shutil.rmtree(folder / name)
+
+
+def copy_store(source: Path, target: Path) -> None:
+    """Hard links for blobs and unpacked layers, which containerd only adds or removes; copies of its data bases."""
+    linked = subprocess.run(["cp", "-al", str(source), str(target)], capture_output=True, check=False)
+    if linked.returncode != 0:  # the cache is on another file system
+        shutil.rmtree(target, ignore_errors=True)
+        subprocess.run(["cp", "-a", "--reflink=auto", str(source), str(target)], check=True)
+        return
+    for data_base in source.rglob("*.db"):
+        copy = target / data_base.relative_to(source)
+        copy.unlink()
+        shutil.copy2(data_base, copy)
 
 
 def mount_overlay(target: Path, options: str) -> None:

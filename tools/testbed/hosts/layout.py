@@ -15,13 +15,15 @@ class Layout:
     """One set of hosts.
 
     controls: the first makes the cluster, the others join it with etcd and API server of their own. spare: booted, and
-    in no cluster until a test joins them.
+    in no cluster until a test joins them. from_snapshot: `kubeadm` has run in an earlier start, and the hosts begin
+    with the files it left (snapshot.py); without it each start runs `kubeadm init` and `join`.
     """
 
     network: Network
     controls: tuple[Peer, ...]
     workers: tuple[Peer, ...] = ()
     spare: tuple[Peer, ...] = ()
+    from_snapshot: bool = False
 
     @property
     def first(self) -> Peer:
@@ -38,7 +40,7 @@ class Layout:
 
 def _one_control(network: Network) -> Layout:
     workers = (Peer("worker-1", 21, network), Peer("worker-2", 22, network))
-    return Layout(network, controls=(Peer("control-1", 11, network),), workers=workers)
+    return Layout(network, controls=(Peer("control-1", 11, network),), workers=workers, from_snapshot=True)
 
 
 ONE_CONTROL = _one_control(HOSTS)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tools.kit.pid import ProcessId
 from tools.testbed.hosts import cgroups
 from tools.testbed.hosts.errors import HostsError
-from tools.testbed.hosts.layers import CNI_CONF_DIR, mount_overlay
+from tools.testbed.hosts.layers import CNI_CONF_DIR, copy_store, mount_overlay
 from tools.testbed.hosts.network import Peer
 
 _NSPAWN_STATE = Path("/run/systemd/nspawn")
@@ -116,19 +116,6 @@ class Machine:
         """Removes what systemd-nspawn leaves of a machine whose plug was pulled."""
         for folder in ("propagate", "unix-export"):
             shutil.rmtree(_NSPAWN_STATE / folder / self.name, ignore_errors=True)
-
-
-def copy_store(source: Path, target: Path) -> None:
-    """Hard links for blobs and unpacked layers, which containerd only adds or removes; copies of its data bases."""
-    linked = subprocess.run(["cp", "-al", str(source), str(target)], capture_output=True, check=False)
-    if linked.returncode != 0:  # the cache is on another file system
-        shutil.rmtree(target, ignore_errors=True)
-        subprocess.run(["cp", "-a", "--reflink=auto", str(source), str(target)], check=True)
-        return
-    for data_base in source.rglob("*.db"):
-        copy = target / data_base.relative_to(source)
-        copy.unlink()
-        shutil.copy2(data_base, copy)
 
 
 def cni_configuration(peer: Peer) -> str:
