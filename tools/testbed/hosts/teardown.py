@@ -40,6 +40,13 @@ def remove(run: RunFolder, network: Network, machines: Sequence[Machine]) -> Non
     Limits(run.path.parent).put_back_for(run.path.name)
 
 
+def keep_consoles(run: RunFolder, machines: Iterable[Machine]) -> None:
+    """Copies the consoles of a start that failed to where they outlive the run folder."""
+    for machine in machines:
+        with suppress(OSError):
+            shutil.copyfile(machine.console, run.path.with_name(f"{machine.peer.name}-failed-console.log"))
+
+
 def pull_plug(process: ProcessId, machine: Machine, groups: list[str]) -> None:
     """Ends one host and leaves all that was made for it. Raises HostsError when it does not end."""
     process.signal(signal.SIGKILL)
