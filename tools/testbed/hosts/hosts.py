@@ -236,9 +236,13 @@ class Hosts:
         access.write_ssh_config(self.ssh_config, self.ssh_key, host_key, self.layout.peers)
         network.make(self.layout.network, self.layout.peers)
         names = kubeadm.names(self.layout)
+
+        def prepare(peer: Peer) -> None:
+            lower = [*([files / peer.name] if files else []), *shared.lower]
+            self._machines[peer.name].prepare(lower, shared.store, self.layout.peers, public_key, names)
+
+        self._timed("file systems", lambda: self._each(prepare))
         for name, machine in self._machines.items():
-            lower = [*([files / name] if files else []), *shared.lower]
-            machine.prepare(lower, shared.store, self.layout.peers, public_key, names)
             state.cgroups += map(str, machine.make_groups())
             self._run.write(state)  # before the boot: what a crash leaves running is found by its control group
             state.processes[name] = machine.boot()

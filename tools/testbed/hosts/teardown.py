@@ -9,6 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,6 +37,9 @@ def remove(run: RunFolder, network: Network, machines: Sequence[Machine]) -> Non
     for machine in machines:
         machine.forget()
     if run.path.exists():
+        # Each host's own in a thread: thousands of files of images, and the disk is waited for.
+        with ThreadPoolExecutor(max_workers=len(machines)) as pool:
+            list(pool.map(lambda machine: shutil.rmtree(machine.folder, ignore_errors=True), machines))
         shutil.rmtree(run.path)
     Limits(run.path.parent).put_back_for(run.path.name)
 
