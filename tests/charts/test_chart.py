@@ -15,6 +15,7 @@ from tests.charts import documents, manifests
 from tests.charts.rendering import CHART, SUPPORTED, Refused, helm, objects, rendered
 from tests.charts.rendering import documents as read
 from tests.playbooks.rendering import extender_yaml
+from tools.kit.cases import cases
 
 IMAGE = 'image={"repository":"localhost/readygate","tag":"dev"}'
 VALUES = (CHART / "values.yaml").read_text()
@@ -57,36 +58,24 @@ def test_both_halves_accept_their_configuration(form):
     assert extender_settings.parse(texts["extender.yaml"]).gates
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        pytest.param([], "image.repository is needed", id="no image"),
-        pytest.param([IMAGE, "imagee={}"], "imagee", id="a value that is not known"),
-        pytest.param([IMAGE, 'agent={"cni":{"confdir":"/etc/cni"}}'], "confdir", id="one further down"),
-        pytest.param([IMAGE, 'agent={"profile":"slow"}'], "/agent/profile", id="a profile that is not known"),
-        pytest.param([IMAGE, 'agent={"cni":{"check":false}}'], "at least one check", id="nothing to check"),
-        pytest.param(
-            [IMAGE, 'agent={"heartbeat":true,"admissionPolicy":false}'],
-            "agent.heartbeat needs",
-            id="Leases that no policy confines",
-        ),
-        pytest.param(
-            [IMAGE, 'agent={"checks":[{"name":"a","perodSeconds":3}]}'], "perodSeconds", id="a check misspelt"
-        ),
-        pytest.param(
-            [IMAGE, 'agent={"maxUnavailable":"0%"}'], "/agent/maxUnavailable", id="a roll-out that stands still"
-        ),
-        pytest.param([IMAGE, 'agent={"hostPaths":["/"]}'], "/agent/hostPaths/0", id="the whole host"),
-        pytest.param(
-            [IMAGE, 'extender={"configuration":{"gates":[{"nmae":"health"}]}}'], "nmae", id="a key of a gate misspelt"
-        ),
-        pytest.param(
-            [IMAGE, 'extender={"configuration":{"staleLimitSeconds":10}}'],
-            "/extender/configuration/staleLimitSeconds",
-            id="a value that the extender would refuse",
-        ),
-        pytest.param([IMAGE, 'enforcement="enforce"'], "/enforcement", id="a mode for an enforcement"),
-    ],
+@cases(
+    "given, said",
+    ("no image", [], "image.repository is needed"),
+    ("a value that is not known", [IMAGE, "imagee={}"], "imagee"),
+    ("one further down", [IMAGE, 'agent={"cni":{"confdir":"/etc/cni"}}'], "confdir"),
+    ("a profile that is not known", [IMAGE, 'agent={"profile":"slow"}'], "/agent/profile"),
+    ("nothing to check", [IMAGE, 'agent={"cni":{"check":false}}'], "at least one check"),
+    ("no policy for Leases", [IMAGE, 'agent={"heartbeat":true,"admissionPolicy":false}'], "agent.heartbeat needs"),
+    ("a check misspelt", [IMAGE, 'agent={"checks":[{"name":"a","perodSeconds":3}]}'], "perodSeconds"),
+    ("a roll-out that stands still", [IMAGE, 'agent={"maxUnavailable":"0%"}'], "/agent/maxUnavailable"),
+    ("the whole host", [IMAGE, 'agent={"hostPaths":["/"]}'], "/agent/hostPaths/0"),
+    ("a key of a gate misspelt", [IMAGE, 'extender={"configuration":{"gates":[{"nmae":"health"}]}}'], "nmae"),
+    (
+        "a value that the extender would refuse",
+        [IMAGE, 'extender={"configuration":{"staleLimitSeconds":10}}'],
+        "/extender/configuration/staleLimitSeconds",
+    ),
+    ("a mode for an enforcement", [IMAGE, 'enforcement="enforce"'], "/enforcement"),
 )
 def test_what_is_wrong_is_said_before_anything_is_changed(given, said):
     with pytest.raises(Refused) as refused:

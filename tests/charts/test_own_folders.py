@@ -3,12 +3,14 @@ roles (test_roles.py)."""
 
 from typing import Any
 
-import pytest
-
 from kube import contract
 from tests.charts.rendering import objects
+from tools.kit.cases import cases
 
 IMAGE = 'image={"repository":"localhost/readygate","tag":"dev"}'
+WRITABLE, READ_ONLY = (True, "Directory"), (False, "Directory")
+TWO_FOLDERS = {"/data": WRITABLE, "/more": WRITABLE}
+TWO = '[{"name":"a","pressure":{"folder":"/host/var/lib"}},{"name":"b","certificates":{"folder":"/host/var/lib"}}]'
 
 
 def mounted(checks: str, **more: str) -> dict[str, tuple[bool, str]]:
@@ -25,34 +27,18 @@ def mounted(checks: str, **more: str) -> dict[str, tuple[bool, str]]:
     }
 
 
-@pytest.mark.parametrize(
-    ("checks", "expected"),
-    [
-        pytest.param('[{"name":"a","exec":{"command":["true"]}}]', {}, id="a command names none"),
-        pytest.param(
-            '[{"name":"a","filesystem":{"mounts":["/host/data","/host/more"]}}]',
-            {"/data": (True, "Directory"), "/more": (True, "Directory")},
-            id="what a check writes in",
-        ),
-        pytest.param(
-            '[{"name":"a","runtime":{"socket":"/host/run/crio/crio.sock"}}]',
-            {"/run/crio": (False, "Directory")},
-            id="of a socket its folder",
-        ),
-        pytest.param(
-            '[{"name":"a","runtime":{"socket":["/host/run/a/a.sock","/run/b.sock"]}}]',
-            {"/run/a": (False, "Directory")},
-            id="of several those below /host",
-        ),
-        pytest.param(
-            '[{"name":"a","timeSync":{}},{"name":"b","certificates":{}}]', {}, id="no default leads to the host"
-        ),
-        pytest.param(
-            '[{"name":"a","pressure":{"folder":"/host/var/lib"}},{"name":"b","certificates":{"folder":"/host/var/lib"}}]',
-            {"/var/lib": (True, "Directory")},
-            id="one folder of two checks",
-        ),
-    ],
+@cases(
+    "checks, expected",
+    ("a command names none", '[{"name":"a","exec":{"command":["true"]}}]', {}),
+    (
+        "folders that a check writes in",
+        '[{"name":"a","filesystem":{"mounts":["/host/data","/host/more"]}}]',
+        TWO_FOLDERS,
+    ),
+    ("a socket's folder", '[{"name":"a","runtime":{"socket":"/host/run/crio/crio.sock"}}]', {"/run/crio": READ_ONLY}),
+    ("below /host", '[{"name":"a","runtime":{"socket":["/host/run/a/a.sock","/run/b.sock"]}}]', {"/run/a": READ_ONLY}),
+    ("no default leads to the host", '[{"name":"a","timeSync":{}},{"name":"b","certificates":{}}]', {}),
+    ("one folder of two checks", TWO, {"/var/lib": WRITABLE}),
 )
 def test_what_checks_of_ones_own_are_given(checks: str, expected: dict[str, tuple[bool, str]]) -> None:
     assert expected == mounted(checks)
@@ -60,9 +46,9 @@ def test_what_checks_of_ones_own_are_given(checks: str, expected: dict[str, tupl
 
 def test_a_folder_that_is_named_for_commands_too_is_still_written_in() -> None:
     checks = '[{"name":"a","filesystem":{"mounts":["/host/data"]}}]'
-    assert {"/data": (True, "Directory")} == mounted(checks, hostPaths='["/data"]')
+    assert {"/data": WRITABLE} == mounted(checks, hostPaths='["/data"]')
 
 
 def test_one_of_a_ready_made_list_that_is_given_other_folders_takes_those() -> None:
     found = mounted('[{"name":"filesystem","filesystem":{"mounts":["/host/data"]}}]', checkProfile='"default"')
-    assert ((True, "Directory"), False) == (found["/data"], "/var/lib/kubelet/readygate" in found)
+    assert (WRITABLE, False) == (found["/data"], "/var/lib/kubelet/readygate" in found)

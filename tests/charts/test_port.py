@@ -10,6 +10,7 @@ from extender import settings as extender_settings
 from kube import contract
 from tests.charts.rendering import ROOT, SUPPORTED, Objects, Refused, objects, rendered
 from tests.playbooks.rendering import extender_yaml
+from tools.kit.cases import cases
 
 IMAGE = 'image={"repository":"localhost/readygate","tag":"dev"}'
 UNPRIVILEGED = f'extender={{"port":{contract.PORT_UNPRIVILEGED}}}'
@@ -46,23 +47,13 @@ def test_in_every_form_no_user_of_the_host_takes_the_port_unless_a_value_says_so
     assert port < 1024 or said_by_a_value(form) == port
 
 
-@pytest.mark.parametrize(
-    ("given", "port", "security", "user"),
-    [
-        pytest.param(
-            [], contract.PORT_DAEMON_SET, AS_ROOT, USER, id="below 1024 it starts as root and becomes its user"
-        ),
-        pytest.param(['extender={"port":1023}'], 1023, AS_ROOT, USER, id="up to the last such port"),
-        pytest.param(['extender={"port":1024}'], 1024, AS_ITS_USER, None, id="from 1024 on it is no root at any time"),
-        pytest.param([UNPRIVILEGED], contract.PORT_UNPRIVILEGED, AS_ITS_USER, None, id="as before"),
-        pytest.param(
-            ['extender={"port":null}'],
-            contract.PORT_DAEMON_SET,
-            AS_ROOT,
-            USER,
-            id="values of an earlier chart, which --reuse-values brings, name none",
-        ),
-    ],
+@cases(
+    "given, port, security, user",
+    ("below 1024 it starts as root and becomes its user", [], contract.PORT_DAEMON_SET, AS_ROOT, USER),
+    ("up to the last such port", ['extender={"port":1023}'], 1023, AS_ROOT, USER),
+    ("from 1024 on it is no root at any time", ['extender={"port":1024}'], 1024, AS_ITS_USER, None),
+    ("as before", [UNPRIVILEGED], contract.PORT_UNPRIVILEGED, AS_ITS_USER, None),
+    ("none, as in an earlier chart", ['extender={"port":null}'], contract.PORT_DAEMON_SET, AS_ROOT, USER),
 )
 def test_what_it_starts_as_follows_from_the_port(given, port, security, user):
     sent = objects(given=[IMAGE, *given], hooks=True)
@@ -95,19 +86,13 @@ def test_nobody_of_the_group_may_write_where_the_feeds_socket_is():
         assert "fsGroup" not in pod(objects(SUPPORTED[form]))["securityContext"]
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        pytest.param('extender={"port":0}', "/extender/port", id="none"),
-        pytest.param('extender={"port":65536}', "/extender/port", id="beyond the last"),
-        pytest.param('extender={"port":"338"}', "/extender/port", id="a text"),
-        pytest.param(
-            'extender={"configuration":{"listen":{"port":9376}}}', "follow from extender.port", id="said elsewhere"
-        ),
-        pytest.param(
-            'extender={"configuration":{"listen":{"user":null}}}', "follow from extender.port", id="root for good"
-        ),
-    ],
+@cases(
+    "given, said",
+    ("none", 'extender={"port":0}', "/extender/port"),
+    ("beyond the last", 'extender={"port":65536}', "/extender/port"),
+    ("a text", 'extender={"port":"338"}', "/extender/port"),
+    ("said elsewhere", 'extender={"configuration":{"listen":{"port":9376}}}', "follow from extender.port"),
+    ("root for good", 'extender={"configuration":{"listen":{"user":null}}}', "follow from extender.port"),
 )
 def test_a_port_that_is_none_or_is_said_elsewhere_is_refused(given, said):
     with pytest.raises(Refused) as refused:

@@ -9,6 +9,7 @@ import yaml
 
 from kube import contract
 from tests.charts.rendering import CHART, Object, Refused, documents, keyed, objects, rendered
+from tools.kit.cases import cases
 
 IMAGE = 'image={"repository":"registry.example:5000/readygate","tag":"dev"}'
 EXTENDER, AGENT = contract.NAME_EXTENDER, contract.NAME_AGENT
@@ -21,48 +22,38 @@ def pod(half: str, *given: str) -> Object:
     return dict(sent["DaemonSet", contract.NAMESPACE, half]["spec"]["template"]["spec"])
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        pytest.param('image.repository="registry.example/readygate:1.0"', "/image/repository", id="a tag in the name"),
-        pytest.param('image.repository="r.example/gate@sha256:ab"', "/image/repository", id="a digest in the name"),
-        pytest.param('image.repository="https://r.example/readygate"', "/image/repository", id="a URL for a name"),
-        pytest.param('image.tag="1.0 "', "/image/tag", id="a blank in the tag"),
-        pytest.param('image.pullSecrets=["a: b"]', "/image/pullSecrets/0", id="what is no name of a Secret"),
-        pytest.param('extender.tlsSecret=" "', "/extender/tlsSecret", id="a blank for one"),
-        pytest.param('agent.hostPaths=["/var/../etc"]', "/agent/hostPaths/0", id="a way upwards, which no mount takes"),
-        pytest.param('agent.hostPaths=["/var\\n- x"]', "/agent/hostPaths/0", id="two lines"),
-        pytest.param('agent.cni.confDir="/etc/cni/net.d/"', "/agent/cni/confDir", id="a folder whose parent is itself"),
-        pytest.param('agent.cni.confDir="/cni"', "/agent/cni/confDir", id="a folder whose parent is the host"),
-        pytest.param("enforcement=null", "enforcement", id="no word on whether gates refuse"),
-        pytest.param("agent.admissionPolicy=null", "admissionPolicy", id="a policy that would be gone"),
-        pytest.param("agent.reader=null", "reader", id="a section that earlier values did not have"),
-        pytest.param("agent.checks=null", "checks", id="a list that is none"),
-        pytest.param('extender.configuration={"people":{"port":9400}}', "people.port", id="a port that no probe asks"),
-        pytest.param(
-            'agent.checks=[{"name":"cni","exec":{"command":["true"]}}]', "a name of its own", id="two checks of a name"
-        ),
-        pytest.param(
-            'monitoring={"podMonitors":{"enabled":true}},extender={"people":{"address":"$(HOST_IP)"}}',
-            "podMonitors needs extender.metrics.address",
-            id="monitors of what nobody reaches",
-        ),
-        pytest.param(
-            'extender.configuration={"orders":{"configMap":"readygate-extender-orders"}}',
-            "orders.configMap",
-            id="orders that no operator may write",
-        ),
-        pytest.param("extender.port=9377", "the status API listens", id="the port of the status API"),
-        pytest.param("extender.port=9379", "Prometheus scrapes", id="the port of the metrics"),
-        pytest.param(
-            'extender.configuration={"metrics":{"port":9400}}',
-            "extender.metrics.address",
-            id="a port that no monitor asks",
-        ),
-        pytest.param(
-            'extender.configuration={"namespace":"other"}', "configuration.namespace", id="a namespace without rights"
-        ),
-    ],
+@cases(
+    "given, said",
+    ("a tag in the name", 'image.repository="registry.example/readygate:1.0"', "/image/repository"),
+    ("a digest in the name", 'image.repository="r.example/gate@sha256:ab"', "/image/repository"),
+    ("a URL for a name", 'image.repository="https://r.example/readygate"', "/image/repository"),
+    ("a blank in the tag", 'image.tag="1.0 "', "/image/tag"),
+    ("what is no name of a Secret", 'image.pullSecrets=["a: b"]', "/image/pullSecrets/0"),
+    ("a blank for one", 'extender.tlsSecret=" "', "/extender/tlsSecret"),
+    ("a way upwards, which no mount takes", 'agent.hostPaths=["/var/../etc"]', "/agent/hostPaths/0"),
+    ("two lines", 'agent.hostPaths=["/var\\n- x"]', "/agent/hostPaths/0"),
+    ("a folder whose parent is itself", 'agent.cni.confDir="/etc/cni/net.d/"', "/agent/cni/confDir"),
+    ("a folder whose parent is the host", 'agent.cni.confDir="/cni"', "/agent/cni/confDir"),
+    ("no word on whether gates refuse", "enforcement=null", "enforcement"),
+    ("a policy that would be gone", "agent.admissionPolicy=null", "admissionPolicy"),
+    ("a section that earlier values did not have", "agent.reader=null", "reader"),
+    ("a list that is none", "agent.checks=null", "checks"),
+    ("a port that no probe asks", 'extender.configuration={"people":{"port":9400}}', "people.port"),
+    ("two checks of a name", 'agent.checks=[{"name":"cni","exec":{"command":["true"]}}]', "a name of its own"),
+    (
+        "monitors of what nobody reaches",
+        'monitoring={"podMonitors":{"enabled":true}},extender={"people":{"address":"$(HOST_IP)"}}',
+        "podMonitors needs extender.metrics.address",
+    ),
+    (
+        "orders that no operator may write",
+        'extender.configuration={"orders":{"configMap":"readygate-extender-orders"}}',
+        "orders.configMap",
+    ),
+    ("the port of the status API", "extender.port=9377", "the status API listens"),
+    ("the port of the metrics", "extender.port=9379", "Prometheus scrapes"),
+    ("a port that no monitor asks", 'extender.configuration={"metrics":{"port":9400}}', "extender.metrics.address"),
+    ("a namespace without rights", 'extender.configuration={"namespace":"other"}', "configuration.namespace"),
 )
 def test_what_would_be_an_object_that_nobody_takes_is_refused(given, said):
     with pytest.raises(Refused) as refused:

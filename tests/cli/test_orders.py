@@ -13,78 +13,39 @@ from kube.client import Client
 from kube.times import format_time
 from tests.cli.ordering import NAME, NAMESPACE, WALL, ordered, put, run
 from tests.cli.served import Extender
+from tools.kit.cases import cases
 
 CREATED = {"created": "2026-11-22T12:00:00Z"}
 
 
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        pytest.param(
-            ["hold", "--node", "n-1", "--for", "2h", "--reason", "swapping\nits disk"],
-            {
-                "hold-n-1": {
-                    "order": "hold",
-                    "scope": {"node": "n-1"},
-                    "author": "anna",
-                    "reason": "swapping its disk",
-                    "expires": "2026-11-22T14:00:00Z",
-                }
-            },
-            id="hold a node for two hours",
-        ),
-        pytest.param(
-            ["hold", "--node", "n-1", "--gate", "gpu", "--author", "ben"],
-            {
-                "hold-gpu-n-1": {
-                    "order": "hold",
-                    "scope": {"gate": "gpu", "node": "n-1"},
-                    "author": "ben",
-                    "reason": "",
-                }
-            },
-            id="at one gate, as somebody, until lifted",
-        ),
-        pytest.param(
-            ["pause", "--until", "2026-11-23T08:00:00+01:00"],
-            {
-                "pause": {
-                    "order": "pause",
-                    "scope": {},
-                    "author": "anna",
-                    "reason": "",
-                    "expires": "2026-11-23T07:00:00Z",
-                }
-            },
-            id="pause everywhere until a time",
-        ),
-        pytest.param(
-            ["exempt", "--pool", "gpu"],
-            {"exempt-gpu": {"order": "exempt", "scope": {"pool": "gpu"}, "author": "anna", "reason": ""}},
-            id="exempt a pool",
-        ),
-        pytest.param(
-            ["hold", "--yes"],
-            {"hold": {"order": "hold", "scope": {}, "author": "anna", "reason": ""}},
-            id="hold the cluster, after a yes",
-        ),
-        pytest.param(
-            ["arm", "--gate", "gpu"],
-            {"arming-gpu": {"order": "arm", "scope": {"gate": "gpu"}, "author": "anna", "reason": ""}},
-            id="arm a gate",
-        ),
-        pytest.param(
-            ["disarm"], {"arming": {"order": "disarm", "scope": {}, "author": "anna", "reason": ""}}, id="disarm all"
-        ),
-    ],
+def entry(order, scope, *, author="anna", reason="", **expires):
+    return {"order": order, "scope": scope, "author": author, "reason": reason, **expires, **CREATED}
+
+
+SWAP = ["hold", "--node", "n-1", "--for", "2h", "--reason", "swapping\nits disk"]
+AT_TWO = {"reason": "swapping its disk", "expires": "2026-11-22T14:00:00Z"}
+NEXT_DAY = {"expires": "2026-11-23T07:00:00Z"}
+GPU_AND_NODE = {"gate": "gpu", "node": "n-1"}
+OF_BEN = ["hold", "--node", "n-1", "--gate", "gpu", "--author", "ben"]
+
+
+@cases(
+    "argv, id_, expected",
+    ("hold a node for two hours", SWAP, "hold-n-1", entry("hold", {"node": "n-1"}, **AT_TWO)),
+    ("at one gate, by ben, until lifted", OF_BEN, "hold-gpu-n-1", entry("hold", GPU_AND_NODE, author="ben")),
+    ("pause until a time", ["pause", "--until", "2026-11-23T08:00:00+01:00"], "pause", entry("pause", {}, **NEXT_DAY)),
+    ("exempt a pool", ["exempt", "--pool", "gpu"], "exempt-gpu", entry("exempt", {"pool": "gpu"})),
+    ("hold the cluster, after a yes", ["hold", "--yes"], "hold", entry("hold", {})),
+    ("arm a gate", ["arm", "--gate", "gpu"], "arming-gpu", entry("arm", {"gate": "gpu"})),
+    ("disarm all", ["disarm"], "arming", entry("disarm", {})),
 )
-def test_an_order_is_written_as_the_extenders_read_it(api, capsys, argv, expected):
+def test_an_order_is_written_as_the_extenders_read_it(api, capsys, argv, id_, expected):
     code, out, err = run(capsys, *argv)
     assert (0, "") == (code, err)
-    assert {id_: {**entry, **CREATED} for id_, entry in expected.items()} == ordered(api)
+    assert {id_: expected} == ordered(api)
     orders = parse_orders(api.get("ConfigMap", NAME, NAMESPACE)["data"])
-    assert ((), list(expected)) == (orders.faults, [order.id for order in orders.entries])
-    assert f"readygate lift {next(iter(expected))}" in out
+    assert ((), [id_]) == (orders.faults, [order.id for order in orders.entries])
+    assert f"readygate lift {id_}" in out
 
 
 @pytest.mark.usefixtures("api")
@@ -104,55 +65,29 @@ def test_as_json(capsys):
     assert {"written": [], "lifted": ["hold-n-1"]} == json.loads(out)
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "expected"),
-    [
-        pytest.param(
-            ["hold"],
-            1,
-            "that would keep 3 nodes closed, above any cap; name one with --node, or say --yes",
-            id="all nodes",
-        ),
-        pytest.param(
-            ["hold", "--pool", "gpu", "--gate", "base"],
-            1,
-            "that would keep 2 nodes closed at gate base, above any cap; name one with --node, or say --yes",
-            id="a pool",
-        ),
-        pytest.param(
-            ["exempt", "--pool", "gpus"],
-            1,
-            "no node has the label readygate.dev/pool=gpus; see --pool-label, or say --yes",
-            id="a pool that is misspelled",
-        ),
-        pytest.param(
-            ["hold", "--node", "n-9"], 1, "there is no node n-9; see kubectl get nodes, or say --yes", id="no such node"
-        ),
-        pytest.param(
-            ["hold", "--node", "N 1", "--yes"],
-            2,
-            'scope.node: is the text "N 1", allowed: the name of a node or null',
-            id="no name of a node",
-        ),
-        pytest.param(
-            ["pause", "--for", "soon"], 2, '"soon" is no length of time; as 30m, 2h, 1h30m or 3d', id="no time"
-        ),
-        pytest.param(
-            ["pause", "--until", "2026-11-22T11:59:59Z"],
-            2,
-            '"2026-11-22T11:59:59Z" is over already; name a time to come',
-            id="a time that is over",
-        ),
-        pytest.param(
-            ["lift", "hold-n-1"], 1, f"configmap {NAME} in namespace {NAMESPACE} has no order hold-n-1: it has none",
-            id="no such order",
-        ),
-        pytest.param(
-            ["lift"], 2, "name orders by their id (readygate orders shows them), or say --expired", id="no id"
-        ),
-    ],
-)  # fmt: skip
-def test_what_is_refused_is_one_line_with_a_remedy_and_writes_nothing(api, capsys, argv, code, expected):
+PAST = "2026-11-22T11:59:59Z"
+ABOVE_CAP = "above any cap; name one with --node, or say --yes"
+
+
+@cases(
+    "command, code, expected",
+    ("all nodes", "hold", 1, f"that would keep 3 nodes closed, {ABOVE_CAP}"),
+    ("a pool", "hold --pool gpu --gate base", 1, f"that would keep 2 nodes closed at gate base, {ABOVE_CAP}"),
+    (
+        "a misspelled pool",
+        "exempt --pool gpus",
+        1,
+        "no node has the label readygate.dev/pool=gpus; see --pool-label, or say --yes",
+    ),
+    ("no such node", "hold --node n-9", 1, "there is no node n-9; see kubectl get nodes, or say --yes"),
+    ("no name", "hold --node N_1 --yes", 2, 'scope.node: is the text "N_1", allowed: the name of a node or null'),
+    ("no length of time", "pause --for soon", 2, '"soon" is no length of time; as 30m, 2h, 1h30m or 3d'),
+    ("a time that is over", f"pause --until {PAST}", 2, f'"{PAST}" is over already; name a time to come'),
+    ("no such order", "lift a", 1, f"configmap {NAME} in namespace {NAMESPACE} has no order a: it has none"),
+    ("no id of an order", "lift", 2, "name orders by their id (readygate orders shows them), or say --expired"),
+)
+def test_what_is_refused_is_one_line_with_a_remedy_and_writes_nothing(api, capsys, command, code, expected):
+    argv = command.split()
     assert (code, "", f"readygate {argv[0]}: {expected}\n") == run(capsys, *argv)
     assert {} == ordered(api)
 

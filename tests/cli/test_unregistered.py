@@ -5,6 +5,7 @@ import pytest
 from cli import unregistered
 from cli.__main__ import main
 from tests.cli.served import Extender
+from tools.kit.cases import cases
 
 POD = "readygate-system/readygate-uninstall-x7"
 NOT_ASKED = {"namespace": "readygate-system", "name": "readygate-uninstall-x7"}
@@ -19,28 +20,17 @@ def replica(name, **told):
     return Extender(name, **{f"pods/{POD}": NOT_ASKED | told})
 
 
-@pytest.mark.parametrize(
-    ("extenders", "expected"),
-    [
-        pytest.param(
-            [replica("e-1"), replica("e-2")], (0, "no kube-scheduler asks the extenders"), id="nobody was asked"
-        ),
-        pytest.param([], (0, "there is no extender that could be asked"), id="there is no extender to miss"),
-        pytest.param(
-            [replica("e-1"), replica("e-2", attempts=1)], (1, "kube-scheduler still asks e-2: take the"), id="one was"
-        ),
-        pytest.param([replica("e-1", unanswered=2)], (1, "still asks e-1"), id="one was, and had no verdict"),
-        pytest.param(
-            [replica("e-1"), Extender("e-2", **{f"pods/{POD}": (500, b"")})],
-            (3, "helm uninstall --no-hooks"),
-            id="one does not say",
-        ),
-        pytest.param(
-            [replica("e-1", attempts=1), Extender("e-2", **{f"pods/{POD}": (500, b"")})],
-            (1, "still asks e-1"),
-            id="one was, another does not say",
-        ),
-    ],
+SILENT = Extender("e-2", **{f"pods/{POD}": (500, b"")})
+
+
+@cases(
+    "extenders, expected",
+    ("nobody was asked", [replica("e-1"), replica("e-2")], (0, "no kube-scheduler asks the extenders")),
+    ("there is no extender to miss", [], (0, "there is no extender that could be asked")),
+    ("one was asked", [replica("e-1"), replica("e-2", attempts=1)], (1, "kube-scheduler still asks e-2: take the")),
+    ("one was asked and had no verdict", [replica("e-1", unanswered=2)], (1, "still asks e-1")),
+    ("one does not answer", [replica("e-1"), SILENT], (3, "helm uninstall --no-hooks")),
+    ("one was asked, another does not answer", [replica("e-1", attempts=1), SILENT], (1, "still asks e-1")),
 )
 def test_extenders_may_go_when_no_scheduler_asks_them(capsys, cluster, extenders, expected):
     cluster.extenders = extenders

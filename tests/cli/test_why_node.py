@@ -8,6 +8,7 @@ from cli.pages import node as drawn
 from extender.policy.reasons import CLOSED_STARTS_FAIL as STARTS
 from extender.policy.reasons import CLOSED_UNHEALTHY
 from extender.web.report import Change, DecisionTold, GatesTold, GateTold, NodeTold, NodeVerdict, RefusedPod
+from tools.kit.cases import cases
 
 BAD = DecisionTold(
     "gpu",
@@ -36,23 +37,13 @@ def shown(one, gates=GATES, **answers):
     return drawn.Shown("gpu-03", one, gates, answers or {"e-1": one})
 
 
-@pytest.mark.parametrize(
-    ("one", "expected"),
-    [
-        pytest.param(told(GOOD), "gpu-03 is open.", id="open"),
-        pytest.param(
-            told(BAD, GOOD), "gpu-03 is closed for pods that request nvidia.com/gpu, since 4m31s.", id="closed"
-        ),
-        pytest.param(told(SHADOW), "gpu-03 is open.", id="a gate in shadow closes nothing"),
-        pytest.param(
-            told(CAPPED), "gpu-03 is open, although not healthy: held open by cap.", id="held open by the cap"
-        ),
-        pytest.param(
-            told(BAD, why="no word for 130 s"),
-            "We are blind: no word for 130 s. What was known of gpu-03 last:",
-            id="blind",
-        ),
-    ],
+@cases(
+    "one, expected",
+    ("open", told(GOOD), "gpu-03 is open."),
+    ("closed", told(BAD, GOOD), "gpu-03 is closed for pods that request nvidia.com/gpu, since 4m31s."),
+    ("a gate in shadow closes nothing", told(SHADOW), "gpu-03 is open."),
+    ("held open by the cap", told(CAPPED), "gpu-03 is open, although not healthy: held open by cap."),
+    ("blind", told(BAD, why="no word for 130 s"), "We are blind: no word for 130 s. What was known of gpu-03 last:"),
 )
 def test_the_first_sentence_is_the_answer(one, expected):
     assert expected + "\n" == text_of(drawn.first(shown(one), 120))

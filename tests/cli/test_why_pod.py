@@ -28,6 +28,7 @@ from tests.cli.blaming import (
     refused,
     told,
 )
+from tools.kit.cases import cases
 
 
 def at(width, blame, problems=()):
@@ -97,199 +98,124 @@ def test_the_page(width, expected):
     assert expected == at(width, blamed(pod(MESSAGE), told(LAST)))
 
 
-NOTHING = "readygate has nothing to do with it: no node it closed would have taken this pod."
-WAITED = "train-7 has been Pending for 4m12s."
-
-
-@pytest.mark.parametrize(
-    ("seen", "answers", "code", "expected"),
-    [
-        # Ours
-        pytest.param(
-            pod(MESSAGE),
-            [told(attempt(ONE))],
-            1,
-            f"{WAITED} One node would take it now; readygate keeps it off.",
-            id="one node",
-        ),
-        pytest.param(
-            pod(MESSAGE),
-            [told(attempt(*FIVE))],
-            1,
-            f"{WAITED} Five nodes would take it now; readygate keeps it off all of them.",
-            id="five nodes",
-        ),
-        pytest.param(
-            pod(MESSAGE),
-            [told(attempt(ONE, TWO, complete=False))],
-            1,
-            f"{WAITED} At least two nodes would take it now; readygate keeps it off both.",
-            id="kube-scheduler asked about a sample of the nodes",
-        ),
-        pytest.param(
-            pod(MESSAGE),
-            [told(attempt(ONE_OPEN, TWO))],
-            1,
-            f"{WAITED} One node would take it now; readygate keeps it off.",
-            id="one of two has opened since",
-        ),
-        pytest.param(
-            pod(""),
-            [told(attempt(ONE, ago_seconds=0.1))],
-            1,
-            f"{WAITED} One node would take it now; readygate keeps it off.",
-            id="the scheduler has not written yet",
-        ),
-        pytest.param(
-            pod(NOT_OURS, said_s=60),
-            [told(attempt(ONE, ago_seconds=0.1))],
-            1,
-            f"{WAITED} One node would take it now; readygate keeps it off.",
-            id="what the scheduler wrote is of an attempt before",
-        ),
-        pytest.param(
-            pod(MESSAGE),
-            [told(), told(LAST), told(EARLIER)],
-            1,
-            f"{WAITED} Two nodes would take it now; readygate keeps it off both.",
-            id="the replica speaks that was asked last",
-        ),
-        # Not ours
-        pytest.param(pod(NOT_OURS), [told()], 0, NOTHING, id="its own filters pass no node, so we are not asked"),
-        pytest.param(pod(NOT_OURS), [told(EARLIER)], 0, NOTHING, id="we refused it before, and are asked no more"),
-        pytest.param(pod(MESSAGE), [told(attempt(passed=3))], 0, NOTHING, id="we let it through everywhere"),
-        pytest.param(
-            pod('0/3 nodes are available: persistentvolumeclaim "x" not found.'),
-            [told()],
-            0,
-            NOTHING,
-            id="a plugin that looked at the pod alone",
-        ),
-        pytest.param(
-            pod(MESSAGE),
-            [told(attempt(exempt="label readygate.dev/exempt"))],
-            0,
-            "readygate has nothing to do with it: it is exempt (label readygate.dev/exempt) and never refused a node.",
-            id="exempt",
-        ),
-        pytest.param(
-            pod(""),
-            [told(attempt(ONE, TWO, passed=1))],
-            0,
-            "readygate does not hold it: 1 node that would take it was let through; two were not.",
-            id="some nodes were let through",
-        ),
-        pytest.param(
-            pod(MESSAGE),
-            [told(msgspec.structs.replace(attempt(ONE_OPEN), refused_count=700, open_count=700))],
-            0,
-            f"{WAITED} 700 nodes would take it now; readygate has opened them since: kube-scheduler tries it again.",
-            id="more than one page of nodes has opened",
-        ),
-        pytest.param(
-            pod(MESSAGE),
-            [told(attempt(ONE_OPEN))],
-            0,
-            f"{WAITED} One node would take it now; readygate has opened it since: kube-scheduler tries it again.",
-            id="all have opened since",
-        ),
-        # Not Pending
-        pytest.param(
-            pod(node="w-014", bound_s=63, phase="Running"),
-            [told(LAST)],
-            0,
-            "It is not Pending: it runs on w-014, bound 3s before w-014 closed.",
-            id="bound before its node closed",
-        ),
-        pytest.param(
-            pod(node="w-014", bound_s=20, phase="Running"),
-            [told(LAST)],
-            0,
-            "It is not Pending: it runs on w-014, bound 40s after w-014 closed: exempt, or placed unfiltered.",
-            id="bound after its node closed",
-        ),
-        pytest.param(
-            pod(node="w-001", bound_s=20, phase="Running"),
-            [told(LAST)],
-            0,
-            "It is not Pending: it runs on w-001, bound 20s ago; w-001 is open.",
-            id="bound to an open node",
-        ),
-        pytest.param(
-            pod(node="w-999", bound_s=20, phase="Running"),
-            [],
-            0,
-            "It is not Pending: it runs on w-999, bound 20s ago.",
-            id="bound, and no extender answers",
-        ),
-        pytest.param(
-            pod(node="w-014", bound_s=63),
-            [told(LAST)],
-            0,
-            "It waits for no node: it is placed on w-014 and has not started there, bound 3s before w-014 closed.",
-            id="bound, and called Pending until it starts, as where the kubelet is dead",
-        ),
-        pytest.param(
-            pod(node="w-999", phase="Running"), [], 0, "It is not Pending: it runs on w-999.", id="a static pod"
-        ),
-        pytest.param(
-            pod(node="w-014", phase="Succeeded"),
-            [],
-            0,
-            "It is not Pending: it has finished (Succeeded) on w-014.",
-            id="finished",
-        ),
-        pytest.param(pod(MESSAGE, deleted=True), [], 0, "It waits no more: it is being deleted.", id="being deleted"),
-        # Not asked
-        pytest.param(
-            pod("", schedulingGates=[{"name": "example.com/quota"}]),
-            [told()],
-            0,
-            "kube-scheduler has not asked us about it: it waits for example.com/quota, scheduling gates of its own.",
-            id="scheduling gates of its own",
-        ),
-        pytest.param(
-            pod(""),
-            [told()],
-            0,
-            "kube-scheduler has not asked us about it: it has not tried to place it yet.",
-            id="not tried yet",
-        ),
-        pytest.param(
-            pod("", schedulerName="batch"),
-            [told()],
-            0,
-            "kube-scheduler has not asked us about it: scheduler batch has not tried to place it yet.",
-            id="another scheduler that has not tried",
-        ),
-        pytest.param(
-            pod(MESSAGE),
-            [told(LAST, uid="u-0"), told(attempts=0, uid="")],
-            3,
-            "Nobody can know which nodes: kube-scheduler names our reasons for 2, but what they remember begins 1d1h "
-            "ago.",
-            id="what is remembered is of an earlier pod of the name",
-        ),
-        # Nobody can know
-        pytest.param(
-            pod(MESSAGE),
-            [told(not_answering="no word from the API server for 130 s")],
-            3,
-            "We are blind: no word from the API server for 130 s; pods are placed unfiltered (protect) or wait for us "
-            "(enforce).",
-            id="blind",
-        ),
-        pytest.param(pod(MESSAGE), [], 3, "Nobody can know: no extender answers.", id="no extender answers"),
-    ],
-)
-def test_the_first_sentence_is_the_answer(seen, answers, code, expected):
+def first(seen, answers):
+    """The exit code and the first sentence."""
     nodes = {
         **NODES,
         "w-014": node("w-014", closed("base", CLOSED_UNHEALTHY, 60.0, "")),
         "w-001": node("w-001", DecisionTold("base")),
     }
     found = blamed(seen, *answers, nodes=nodes)
-    assert (code, expected) == (found.code, found.first)
+    return found.code, found.first
+
+
+JUST_NOW, SAMPLE = attempt(ONE, ago_seconds=0.1), attempt(ONE, TWO, complete=False)
+TAKES_ONE = "One node would take it now; readygate keeps it off."
+TAKE_FIVE = "Five nodes would take it now; readygate keeps it off all of them."
+TAKE_SOME = "At least two nodes would take it now; readygate keeps it off both."
+TAKE_TWO = "Two nodes would take it now; readygate keeps it off both."
+
+
+@cases(
+    "seen, answers, expected",
+    ("one node", pod(MESSAGE), [told(attempt(ONE))], TAKES_ONE),
+    ("five nodes", pod(MESSAGE), [told(attempt(*FIVE))], TAKE_FIVE),
+    ("kube-scheduler asked about a sample of the nodes", pod(MESSAGE), [told(SAMPLE)], TAKE_SOME),
+    ("one of two has opened since", pod(MESSAGE), [told(attempt(ONE_OPEN, TWO))], TAKES_ONE),
+    ("kube-scheduler has not written yet", pod(""), [told(JUST_NOW)], TAKES_ONE),
+    ("kube-scheduler wrote about an earlier attempt", pod(NOT_OURS, said_s=60), [told(JUST_NOW)], TAKES_ONE),
+    ("the replica that was asked last counts", pod(MESSAGE), [told(), told(LAST), told(EARLIER)], TAKE_TWO),
+)
+def test_readygate_keeps_a_pod_off_nodes(seen, answers, expected):
+    assert (1, f"train-7 has been Pending for 4m12s. {expected}") == first(seen, answers)
+
+
+NOTHING = "readygate has nothing to do with it: no node it closed would have taken this pod."
+EXEMPT = "readygate has nothing to do with it: it is exempt (label readygate.dev/exempt) and never refused a node."
+SOME_PASSED = "readygate does not hold it: 1 node that would take it was let through; two were not."
+NO_CLAIM = '0/3 nodes are available: persistentvolumeclaim "x" not found.'
+
+
+@cases(
+    "message, last, expected",
+    ("kube-scheduler's own filters pass no node", NOT_OURS, None, NOTHING),
+    ("readygate refused nodes in an earlier attempt", NOT_OURS, EARLIER, NOTHING),
+    ("readygate lets it through everywhere", MESSAGE, attempt(passed=3), NOTHING),
+    ("a plugin that looked at the pod alone", NO_CLAIM, None, NOTHING),
+    ("an exempt pod", MESSAGE, attempt(exempt="label readygate.dev/exempt"), EXEMPT),
+    ("some nodes were let through", "", attempt(ONE, TWO, passed=1), SOME_PASSED),
+)
+def test_readygate_does_not_hold_a_pod(message, last, expected):
+    assert (0, expected) == first(pod(message), [told(last)])
+
+
+PAGES = msgspec.structs.replace(attempt(ONE_OPEN), refused_count=700, open_count=700)
+
+
+@cases(
+    "last, expected",
+    ("more than one page of nodes", PAGES, "700 nodes would take it now; readygate has opened them since"),
+    ("all nodes", attempt(ONE_OPEN), "One node would take it now; readygate has opened it since"),
+)
+def test_kube_scheduler_tries_the_nodes_again_that_have_opened(last, expected):
+    again = f"train-7 has been Pending for 4m12s. {expected}: kube-scheduler tries it again."
+    assert (0, again) == first(pod(MESSAGE), [told(last)])
+
+
+def bound(to, seconds=None, phase="Running", **others):
+    return pod(node=to, bound_s=seconds, phase=phase, **others)
+
+
+BEFORE = "It is not Pending: it runs on w-014, bound 3s before w-014 closed."
+AFTER = "It is not Pending: it runs on w-014, bound 40s after w-014 closed: exempt, or placed unfiltered."
+NOT_STARTED = "It waits for no node: it is placed on w-014 and has not started there, bound 3s before w-014 closed."
+OPEN = "It is not Pending: it runs on w-001, bound 20s ago; w-001 is open."
+FINISHED = "It is not Pending: it has finished (Succeeded) on w-014."
+
+
+@cases(
+    "seen, answers, expected",
+    ("bound before its node closed", bound("w-014", 63), [told(LAST)], BEFORE),
+    ("bound after its node closed", bound("w-014", 20), [told(LAST)], AFTER),
+    ("bound to an open node", bound("w-001", 20), [told(LAST)], OPEN),
+    ("no extender answers", bound("w-999", 20), [], "It is not Pending: it runs on w-999, bound 20s ago."),
+    ("its kubelet is dead: bound, and still called Pending", bound("w-014", 63, "Pending"), [told(LAST)], NOT_STARTED),
+    ("a static pod", bound("w-999"), [], "It is not Pending: it runs on w-999."),
+    ("finished", bound("w-014", phase="Succeeded"), [], FINISHED),
+    ("being deleted", pod(MESSAGE, deleted=True), [], "It waits no more: it is being deleted."),
+)
+def test_a_pod_that_waits_for_no_node(seen, answers, expected):
+    assert (0, expected) == first(seen, answers)
+
+
+GATED = {"schedulingGates": [{"name": "example.com/quota"}]}
+
+
+@cases(
+    "spec, expected",
+    ("scheduling gates of its own", GATED, "it waits for example.com/quota, scheduling gates of its own."),
+    ("not tried yet", {}, "it has not tried to place it yet."),
+    ("another scheduler", {"schedulerName": "batch"}, "scheduler batch has not tried to place it yet."),
+)
+def test_kube_scheduler_has_not_asked_about_a_pod(spec, expected):
+    assert (0, f"kube-scheduler has not asked us about it: {expected}") == first(pod("", **spec), [told()])
+
+
+OTHER_UID = (
+    "Nobody can know which nodes: kube-scheduler names our reasons for 2, but what they remember begins 1d1h ago."
+)
+BLIND = "no word from the API server for 130 s"
+STALE = f"We are blind: {BLIND}; pods are placed unfiltered (protect) or wait for us (enforce)."
+
+
+@cases(
+    "answers, expected",
+    ("an earlier pod of the name is remembered", [told(LAST, uid="u-0"), told(attempts=0, uid="")], OTHER_UID),
+    ("the extender's data is stale", [told(not_answering=BLIND)], STALE),
+    ("no extender answers", [], "Nobody can know: no extender answers."),
+)
+def test_which_nodes_is_unknown(answers, expected):
+    assert (3, expected) == first(pod(MESSAGE), answers)
 
 
 def test_an_extender_that_does_not_answer_may_be_the_one_that_was_asked():
@@ -303,44 +229,30 @@ def shown(blame):
     return at(120, blame).partition("\n\n")[2]
 
 
-@pytest.mark.parametrize(
-    ("seen", "answers", "expected"),
-    [
-        pytest.param(
-            pod(NOT_OURS),
-            [told()],
-            "What keeps it off: 7 Insufficient nvidia.com/gpu, 3 didn't match Pod's node affinity/selector, 2 "
-            "Insufficient cpu\n  (kube-scheduler, 8s ago)\n",
-            id="not ours: what it is",
-        ),
-        pytest.param(
-            pod('0/3 nodes are available: persistentvolumeclaim "x" not found.'),
-            [told()],
-            'What keeps it off: persistentvolumeclaim "x" not found (kube-scheduler, 8s ago)\n',
-            id="not ours: in words, not in numbers",
-        ),
-        pytest.param(
-            pod(NOT_OURS),
-            [told(attempt(shadow=(refused("a", "dns", "r"), refused("b", "dns", "r")), shadow_count=2))],
-            "What keeps it off: 7 Insufficient nvidia.com/gpu, 3 didn't match Pod's node affinity/selector, 2 "
-            "Insufficient cpu\n  (kube-scheduler, 8s ago)\n"
-            "Gate dns is in shadow: armed, it would have kept it off 2 nodes.\n"
-            "No cap, pause or storm is in force.\n"
-            "41 of 41 scheduler calls for this pod were answered.\n",
-            id="shadow",
-        ),
-        pytest.param(
-            pod(NOT_OURS),
-            [told(attempts=3, unanswered=2, unanswered_why="caches not synced")],
-            "What keeps it off: 7 Insufficient nvidia.com/gpu, 3 didn't match Pod's node affinity/selector, 2 "
-            "Insufficient cpu\n  (kube-scheduler, 8s ago)\n"
-            "3 of 5 scheduler calls for this pod were answered (the last time: caches not synced).\n",
-            id="calls that were not answered",
-        ),
-    ],
+OTHER_CAUSES = """\
+What keeps it off: 7 Insufficient nvidia.com/gpu, 3 didn't match Pod's node affinity/selector, 2 Insufficient cpu
+  (kube-scheduler, 8s ago)
+"""
+IN_WORDS = 'What keeps it off: persistentvolumeclaim "x" not found (kube-scheduler, 8s ago)\n'
+IN_SHADOW = attempt(shadow=(refused("a", "dns", "r"), refused("b", "dns", "r")), shadow_count=2)
+SHADOW = """\
+Gate dns is in shadow: armed, it would have kept it off 2 nodes.
+No cap, pause or storm is in force.
+41 of 41 scheduler calls for this pod were answered.
+"""
+TWO_UNANSWERED = {"unanswered": 2, "unanswered_why": "caches not synced"}
+UNANSWERED = "3 of 5 scheduler calls for this pod were answered (the last time: caches not synced).\n"
+
+
+@cases(
+    "message, answer, expected",
+    ("other causes, in numbers", NOT_OURS, told(), OTHER_CAUSES),
+    ("other causes, in words", NO_CLAIM, told(), IN_WORDS),
+    ("a gate in shadow", NOT_OURS, told(IN_SHADOW), OTHER_CAUSES + SHADOW),
+    ("calls that were not answered", NOT_OURS, told(attempts=3, **TWO_UNANSWERED), OTHER_CAUSES + UNANSWERED),
 )
-def test_what_is_said_beside_it(seen, answers, expected):
-    assert expected == shown(blamed(seen, *answers))
+def test_the_rest_of_the_page(message, answer, expected):
+    assert expected == shown(blamed(pod(message), answer))
 
 
 def test_other_gates_that_close_a_node_and_orders_in_force_are_named():

@@ -10,6 +10,7 @@ from extender.outlets.kick import ANNOTATION_KICK
 from tests.plane import changes
 from tests.plane.harm import OWN as OWN_TYPE
 from tests.plane.harm import Target, harm_of
+from tools.kit.cases import cases
 from tools.testbed.shared.api import Object
 
 OWN = {"type": OWN_TYPE, "status": "True", "reason": "R", "message": "m"}
@@ -33,40 +34,31 @@ def after(conditions: list[Object], **more: Object) -> Object:
     return changed
 
 
-@pytest.mark.parametrize(
-    ("target", "made", "expected"),
-    [
-        pytest.param(STATUS, after([READY, DISK]), [], id="nothing"),
-        pytest.param(STATUS, after([OWN, READY, DISK]), [], id="the own condition, wherever it is"),
-        pytest.param(STATUS, after([READY, DISK], metadata={"resourceVersion": "2"}), [], id="another version"),
-        pytest.param(STATUS, after([READY, READY]), ["status.conditions differs"], id="one dropped, another doubled"),
-        pytest.param(STATUS, after([DISK, READY]), ["status.conditions differs"], id="another order"),
-        pytest.param(STATUS, after([READY]), ["status.conditions differs"], id="one dropped"),
-        pytest.param(STATUS, after([READY, OWN | {"type": "x"}]), ["status.conditions differs"], id="one renamed"),
-        pytest.param(STATUS, after([READY, DISK, OWN, OWN]), ["two conditions of the same type"], id="ours twice"),
-        pytest.param(STATUS, after([READY, DISK, OWN | {"status": "x"}]), ["no status"], id="no status"),
-        pytest.param(STATUS, after([READY, DISK, OWN | {"reason": "R" * 65}]), ["long reason"], id="a long reason"),
-        pytest.param(STATUS, after([READY, DISK, OWN | {"message": "m" * 401}]), ["long message"], id="a long message"),
-        pytest.param(STATUS, after([READY, DISK], metadata={"labels": {}}), ["metadata differs"], id="a label"),
-        pytest.param(
-            STATUS, after([READY, DISK], metadata={"managedFields": []}), ["applied differs"], id="another owner"
-        ),
-        pytest.param(STATUS, after([READY, DISK], spec={"a": 1}), ["spec differs"], id="spec"),
-        pytest.param(
-            STATUS,
-            after([READY, DISK], metadata={"annotations": {ANNOTATION_KICK: "1"}}),
-            ["metadata differs"],
-            id="the kick with the status",
-        ),
-        pytest.param(NODE, after([READY, DISK], metadata={"annotations": {ANNOTATION_KICK: "1"}}), [], id="kick"),
-        pytest.param(
-            NODE,
-            after([READY, DISK], metadata={"annotations": {ANNOTATION_KICK: "1" * 33}}),
-            ["long kick"],
-            id="a long kick",
-        ),
-        pytest.param(NODE, after([OWN, READY, DISK]), ["status.conditions differs"], id="a condition without /status"),
-    ],
+@cases(
+    "target, made, expected",
+    ("nothing", STATUS, after([READY, DISK]), []),
+    ("the own condition, wherever it is", STATUS, after([OWN, READY, DISK]), []),
+    ("another version", STATUS, after([READY, DISK], metadata={"resourceVersion": "2"}), []),
+    ("one dropped, another doubled", STATUS, after([READY, READY]), ["status.conditions differs"]),
+    ("another order", STATUS, after([DISK, READY]), ["status.conditions differs"]),
+    ("one dropped", STATUS, after([READY]), ["status.conditions differs"]),
+    ("one renamed", STATUS, after([READY, OWN | {"type": "x"}]), ["status.conditions differs"]),
+    ("ours twice", STATUS, after([READY, DISK, OWN, OWN]), ["two conditions of the same type"]),
+    ("no status", STATUS, after([READY, DISK, OWN | {"status": "x"}]), ["no status"]),
+    ("a long reason", STATUS, after([READY, DISK, OWN | {"reason": "R" * 65}]), ["long reason"]),
+    ("a long message", STATUS, after([READY, DISK, OWN | {"message": "m" * 401}]), ["long message"]),
+    ("a label", STATUS, after([READY, DISK], metadata={"labels": {}}), ["metadata differs"]),
+    ("another owner", STATUS, after([READY, DISK], metadata={"managedFields": []}), ["applied differs"]),
+    ("spec", STATUS, after([READY, DISK], spec={"a": 1}), ["spec differs"]),
+    (
+        "the kick with the status",
+        STATUS,
+        after([READY, DISK], metadata={"annotations": {ANNOTATION_KICK: "1"}}),
+        ["metadata differs"],
+    ),
+    ("kick", NODE, after([READY, DISK], metadata={"annotations": {ANNOTATION_KICK: "1"}}), []),
+    ("a long kick", NODE, after([READY, DISK], metadata={"annotations": {ANNOTATION_KICK: "1" * 33}}), ["long kick"]),
+    ("a condition without /status", NODE, after([OWN, READY, DISK]), ["status.conditions differs"]),
 )
 def test_oracle_names_each_difference(target, made, expected):
     assert expected == harm_of(target, made)

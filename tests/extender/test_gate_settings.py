@@ -1,6 +1,7 @@
 """What is wrong with a gate, a cap, a storm is one clear line; and what is taken can be used."""
 
 import copy
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,233 +16,126 @@ from extender.policy import exempt
 from extender.policy.gates import caps_of, gates_of, storm_of
 from extender.settings import Settings, parse
 from tests.extender.test_settings import EVERY_KEY
+from tools.kit.cases import cases
 
-CAP = '"1%" to "100%", or a number of nodes, 1 to 15000'
-CAP_KEYS = "a mapping with the keys cluster, gate, zone, pool, leaveInPool, poolLabel, zoneLabel, newNodeSeconds"
-SELECTOR = "a label selector, as `a=b,c in (d,e),!f`"
+# A document with a comment that names the case; the lines below it are the start of the error.
+WRONG = """\
+gates: [{name: a}, {name: a}]  # two gates share a name
+    gates[1].name: is the text "a", allowed: a name of its own, gates[0] has it
+cap: {gate: 0}  # a cap of no node
+    cap.gate: is 0, allowed: "1%" to "100%", or a number of nodes, 1 to 15000, or null for none
+cap: {zone: 0%}  # a cap of no percent
+    cap.zone: is the text "0%", allowed: "1%" to "100%", or a number of nodes, 1 to 15000, or null for none
+cap: {cluster: 101%}  # a cap of more than all nodes
+    cap.cluster: is the text "101%", allowed: "1%" to "100%", or a number of nodes, 1 to 15000, or null for none
+cap: {pool: "30"}  # a number of nodes in quotes
+    cap.pool: is the text "30", allowed: "1%" to "100%", or a number of nodes, 1 to 15000, or null for none
+cap: {gate: true}  # a cap that is neither a number nor a percentage
+    cap.gate: is true, allowed: "1%" to "100%", or a number of nodes, 1 to 15000, or null for none
+gates: [{cap: 0}]  # a gate's own cap of no node
+    gates[0].cap: is 0, allowed: "1%" to "100%", or a number of nodes, 1 to 15000, off without quotes, or null for
+    that of cap.gate
+gates: [{cap: on}]  # a gate's own cap is only on
+    gates[0].cap: is true, allowed: "1%" to "100%", or a number of nodes, 1 to 15000, off without quotes, or null
+    for that of cap.gate
+cap: on  # the cap is only on
+    cap: is true, allowed: off or a mapping with the keys cluster, gate, zone, pool, leaveInPool, poolLabel,
+    zoneLabel, newNodeSeconds
+cap: "off"  # off in quotes
+    cap: is the text "off", allowed: a mapping with the keys cluster, gate, zone, pool, leaveInPool, poolLabel,
+    zoneLabel, newNodeSeconds or off without quotes
+cap: {poolLabel: a b}  # a label's key with a space
+    cap.poolLabel: is the text "a b", allowed: the key of a label
+storm: {percent: 0}  # a storm of no percent
+    storm.percent: is 0, allowed: 1 to 100
+storm: {atLeast: 1}  # a storm of one node
+    storm.atLeast: is 1, allowed: a number of nodes, 2 to 15000
+storm: on  # the storm is only on
+    storm: is true, allowed: off or a mapping with the keys percent, atLeast, withinSeconds, calmSeconds
+gates: [{severity: fatal}]  # an unknown severity
+    gates[0].severity: is the text "fatal", allowed: gate, preferNot, warn
+gates: [{enforcement: off}]  # an unknown enforcement
+    gates[0].enforcement: is false, allowed: shadow, armed
+gates: [{for: {namespaces: []}}]  # a gate for no namespace
+    gates[0].for.namespaces: is an empty list, allowed: a list of at least one DNS label or null
+gates: [{for: {resources: []}}]  # a gate for no resource
+    gates[0].for.resources: is an empty list, allowed: a list of at least one resource or null
+gates: [{for: {csiDrivers: []}}]  # a gate for no driver
+    gates[0].for.csiDrivers: is an empty list, allowed: a list of at least one CSI driver or null
+gates: [{for: {schedulerNames: []}}]  # a gate for no scheduler
+    gates[0].for.schedulerNames: is an empty list, allowed: a list of at least one scheduler's name or null
+gates: [{for: {resources: [nvidia.com/]}}]  # a resource without its name
+    gates[0].for.resources[0]: is the text "nvidia.com/", allowed: the name of a resource, as nvidia.com/gpu
+gates: [{for: {podSelector: ''}}]  # an empty selector of pods
+    gates[0].for.podSelector: is empty, allowed: a label selector, or null for every pod
+gates: [{for: {podSelector: a in b}}]  # a selector of pods that cannot be read
+    gates[0].for.podSelector: is the text "a in b" ('b' where '(' was to be), allowed: a label selector, as `a=b,c
+    in (d,e),!f`
+gates: [{for: {priority: {from: 5, to: 1}}}]  # a range of priorities that is upside down
+    gates[0].for.priority.from: is 5, allowed: not more than to, 1
+gates: [{for: {priority: {}}}]  # a priority without ends
+    gates[0].for.priority.from: missing, allowed: from, to, or both
+gates: [{nodes: 'pool=a=b'}]  # a selector of nodes that cannot be read
+    gates[0].nodes: is the text "pool=a=b" ('=' where ',' was to be), allowed: a label selector, as `a=b,c in
+    (d,e),!f`
+gates: [{healthPods: {labelSelector: app=a}}]  # health pods of no namespace
+    gates[0].healthPods.namespace: missing, allowed: a DNS label
+gates: [{healthPods: {namespace: cni, daemonSet: cni}}]  # health pods without a selector
+    gates[0].healthPods.labelSelector: missing, allowed: text
+gates: [{healthPods: {namespace: cni, labelSelector: '=a'}}]  # health pods by a selector that cannot be read
+    gates[0].healthPods.labelSelector: is the text "=a" ('=' where a key or '!' was to be), allowed: a label
+    selector, as `a=b,c in (d,e),!f`
+gates: [{healthPods: {namespace: cni, labelSelector: ''}}]  # every pod of a namespace
+    gates[0].healthPods.labelSelector: is empty, allowed: a label selector, or none beside a daemonSet
+gates: [{healthPods: null}]  # no health pods
+    gates[0].healthPods: is empty, allowed: that only where all conditions are of the node
+gates: [{healthPods: null, conditions: {allOf: [{of: node, type: A}, {of: pod, type: B}]}}]  # a condition of no pods
+    gates[0].healthPods: is empty, allowed: that only where all conditions are of the node
+gates: [{conditions: {allOf: []}}]  # an empty list of conditions
+    gates[0].conditions.allOf: is empty, allowed: entries here or in anyOf
+gates: [{conditions: {anyOf: [{of: nodes, type: A}]}}]  # a condition of neither a pod nor a node
+    gates[0].conditions.anyOf[0].of: is the text "nodes", allowed: pod, node
+gates: [{conditions: {allOf: [{of: node}]}}]  # a condition without a type
+    gates[0].conditions.allOf[0].type: missing, allowed: the type of a condition
+gates: [{conditions: {allOf: [{of: node, type: A, status: False}]}}]  # a condition's status without quotes
+    gates[0].conditions.allOf[0].status: is false, allowed: "True" or "False", in quotes
+gates: [{conditions: {allOf: [{of: pod, type: A, staleAfterSeconds: 60}]}}]  # a condition of a pod gets stale
+    gates[0].conditions.allOf[0].staleAfterSeconds: is 60, allowed: null for a condition of a pod: nobody writes
+    when it was last looked at
+gates: [{conditions: {allOf: [{of: node, type: readygate.dev/NodeHealthy}]}}]  # readygate's own condition as evidence
+    gates[0].conditions.allOf[0].type: is the text "readygate.dev/NodeHealthy" of the node, allowed: any but that,
+    which we write ourselves
+gates: [{damping: {minHealthySeconds: 30, ceilingSeconds: 20}}]  # damping begins above its ceiling
+    gates[0].damping.minHealthySeconds: is 30, allowed: not more than ceilingSeconds, 20
+gates: [{podStarts: {namespaces: 1}}]  # one namespace confirms nothing
+    gates[0].podStarts.namespaces: is 1, allowed: a number of namespaces, 2 to 100
+gates: [{podStarts: {}, conditions: {allOf: [{of: node, type: A}]}}]  # both pod starts and conditions
+    gates[0].podStarts: stands beside conditions, allowed: one of the two
+gates: [{name: a, podStarts: {}}, {name: b, podStarts: {}}]  # two gates use pod starts
+    gates[1].podStarts: is a second one, allowed: one gate with it
+gates: [{damping: on}]  # damping is only on
+    gates[0].damping: is true, allowed: off or a mapping with the keys minHealthySeconds, ceilingSeconds,
+    windowSeconds
+exempt: {labelNamespaces: '*'}  # all namespaces, without a list
+    exempt.labelNamespaces: is the text "*", allowed: a list, each a DNS label, or "*" for all
+orders: {configMap: A_B}  # no name of a ConfigMap
+    orders.configMap: is the text "A_B", allowed: a DNS name
+orders: {configMap: readygate-extender-orders}  # the name of the extender's own ConfigMap
+    orders.configMap: is the text "readygate-extender-orders", allowed: a name that does not begin with
+    readygate-extender
+orders: {configMap: readygate-agent}  # the name of the agent's own ConfigMap
+    orders.configMap: is the text "readygate-agent", allowed: a name that does not begin with readygate-agent
+"""
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param(
-            "gates: [{name: a}, {name: a}]",
-            'gates[1].name: is the text "a", allowed: a name of its own, gates[0] has it',
-            id="two gates of one name",
-        ),
-        pytest.param("cap: {gate: 0}", f"cap.gate: is 0, allowed: {CAP}, or null for none", id="a cap of nothing"),
-        pytest.param(
-            "cap: {zone: 0%}", f'cap.zone: is the text "0%", allowed: {CAP}, or null for none', id="of no percent"
-        ),
-        pytest.param(
-            "cap: {cluster: 101%}",
-            f'cap.cluster: is the text "101%", allowed: {CAP}, or null for none',
-            id="of more than all",
-        ),
-        pytest.param(
-            'cap: {pool: "30"}',
-            f'cap.pool: is the text "30", allowed: {CAP}, or null for none',
-            id="a number of nodes in quotes",
-        ),
-        pytest.param("cap: {gate: true}", f"cap.gate: is true, allowed: {CAP}, or null for none", id="neither"),
-        pytest.param(
-            "gates: [{cap: 0}]",
-            f"gates[0].cap: is 0, allowed: {CAP}, off without quotes, or null for that of cap.gate",
-            id="a gate's own cap of nothing",
-        ),
-        pytest.param(
-            "gates: [{cap: on}]",
-            f"gates[0].cap: is true, allowed: {CAP}, off without quotes, or null for that of cap.gate",
-            id="a gate's own cap that is only on",
-        ),
-        pytest.param("cap: on", f"cap: is true, allowed: off or {CAP_KEYS}", id="a cap that is only on"),
-        pytest.param(
-            'cap: "off"', f'cap: is the text "off", allowed: {CAP_KEYS} or off without quotes', id="off in quotes"
-        ),
-        pytest.param(
-            "cap: {poolLabel: a b}", 'cap.poolLabel: is the text "a b", allowed: the key of a label', id="key"
-        ),
-        pytest.param("storm: {percent: 0}", "storm.percent: is 0, allowed: 1 to 100", id="a storm of no percent"),
-        pytest.param(
-            "storm: {atLeast: 1}",
-            "storm.atLeast: is 1, allowed: a number of nodes, 2 to 15000",
-            id="a storm of one node",
-        ),
-        pytest.param(
-            "storm: on",
-            "storm: is true, allowed: off or a mapping with the keys percent, atLeast, withinSeconds, calmSeconds",
-            id="a storm that is only on",
-        ),
-        pytest.param(
-            "gates: [{severity: fatal}]",
-            'gates[0].severity: is the text "fatal", allowed: gate, preferNot, warn',
-            id="an unknown severity",
-        ),
-        pytest.param(
-            "gates: [{enforcement: off}]",
-            "gates[0].enforcement: is false, allowed: shadow, armed",
-            id="an unknown enforcement",
-        ),
-        pytest.param(
-            "gates: [{for: {namespaces: []}}]",
-            "gates[0].for.namespaces: is an empty list, allowed: a list of at least one DNS label or null",
-            id="for no namespace",
-        ),
-        pytest.param(
-            "gates: [{for: {resources: []}}]",
-            "gates[0].for.resources: is an empty list, allowed: a list of at least one resource or null",
-            id="for no resource",
-        ),
-        pytest.param(
-            "gates: [{for: {csiDrivers: []}}]",
-            "gates[0].for.csiDrivers: is an empty list, allowed: a list of at least one CSI driver or null",
-            id="for no driver",
-        ),
-        pytest.param(
-            "gates: [{for: {schedulerNames: []}}]",
-            "gates[0].for.schedulerNames: is an empty list, allowed: a list of at least one scheduler's name or null",
-            id="for no scheduler",
-        ),
-        pytest.param(
-            "gates: [{for: {resources: [nvidia.com/]}}]",
-            'gates[0].for.resources[0]: is the text "nvidia.com/", allowed: the name of a resource, as nvidia.com/gpu',
-            id="half a resource",
-        ),
-        pytest.param(
-            "gates: [{for: {podSelector: ''}}]",
-            "gates[0].for.podSelector: is empty, allowed: a label selector, or null for every pod",
-            id="an empty selector of pods",
-        ),
-        pytest.param(
-            "gates: [{for: {podSelector: a in b}}]",
-            f"gates[0].for.podSelector: is the text \"a in b\" ('b' where '(' was to be), allowed: {SELECTOR}",
-            id="a selector of pods that cannot be read",
-        ),
-        pytest.param(
-            "gates: [{for: {priority: {from: 5, to: 1}}}]",
-            "gates[0].for.priority.from: is 5, allowed: not more than to, 1",
-            id="a priority from above to below",
-        ),
-        pytest.param(
-            "gates: [{for: {priority: {}}}]",
-            "gates[0].for.priority.from: missing, allowed: from, to, or both",
-            id="a priority without ends",
-        ),
-        pytest.param(
-            "gates: [{nodes: 'pool=a=b'}]",
-            f"gates[0].nodes: is the text \"pool=a=b\" ('=' where ',' was to be), allowed: {SELECTOR}",
-            id="a selector of nodes that cannot be read",
-        ),
-        pytest.param(
-            "gates: [{healthPods: {labelSelector: app=a}}]",
-            "gates[0].healthPods.namespace: missing, allowed: a DNS label",
-            id="health pods of no namespace",
-        ),
-        pytest.param(
-            "gates: [{healthPods: {namespace: cni, daemonSet: cni}}]",
-            "gates[0].healthPods.labelSelector: missing, allowed: text",
-            id="health pods without a selector",
-        ),
-        pytest.param(
-            "gates: [{healthPods: {namespace: cni, labelSelector: '=a'}}]",
-            "gates[0].healthPods.labelSelector: is the text \"=a\" ('=' where a key or '!' was to be), allowed: "
-            + SELECTOR,
-            id="health pods by a selector that cannot be read",
-        ),
-        pytest.param(
-            "gates: [{healthPods: {namespace: cni, labelSelector: ''}}]",
-            "gates[0].healthPods.labelSelector: is empty, allowed: a label selector, or none beside a daemonSet",
-            id="every pod of a namespace",
-        ),
-        pytest.param(
-            "gates: [{healthPods: null}]",
-            "gates[0].healthPods: is empty, allowed: that only where all conditions are of the node",
-            id="no health pods",
-        ),
-        pytest.param(
-            "gates: [{healthPods: null, conditions: {allOf: [{of: node, type: A}, {of: pod, type: B}]}}]",
-            "gates[0].healthPods: is empty, allowed: that only where all conditions are of the node",
-            id="no health pods, and a condition of them",
-        ),
-        pytest.param(
-            "gates: [{conditions: {allOf: []}}]",
-            "gates[0].conditions.allOf: is empty, allowed: entries here or in anyOf",
-            id="conditions that are none",
-        ),
-        pytest.param(
-            "gates: [{conditions: {anyOf: [{of: nodes, type: A}]}}]",
-            'gates[0].conditions.anyOf[0].of: is the text "nodes", allowed: pod, node',
-            id="a condition of something else",
-        ),
-        pytest.param(
-            "gates: [{conditions: {allOf: [{of: node}]}}]",
-            "gates[0].conditions.allOf[0].type: missing, allowed: the type of a condition",
-            id="a condition without a type",
-        ),
-        pytest.param(
-            "gates: [{conditions: {allOf: [{of: node, type: A, status: False}]}}]",
-            'gates[0].conditions.allOf[0].status: is false, allowed: "True" or "False", in quotes',
-            id="a status without quotes",
-        ),
-        pytest.param(
-            "gates: [{conditions: {allOf: [{of: pod, type: A, staleAfterSeconds: 60}]}}]",
-            "gates[0].conditions.allOf[0].staleAfterSeconds: is 60, allowed: null for a condition of a pod: nobody "
-            "writes when it was last looked at",
-            id="a condition of a pod that gets stale",
-        ),
-        pytest.param(
-            "gates: [{conditions: {allOf: [{of: node, type: readygate.dev/NodeHealthy}]}}]",
-            'gates[0].conditions.allOf[0].type: is the text "readygate.dev/NodeHealthy" of the node, allowed: any but '
-            "that, which we write ourselves",
-            id="our own word taken for evidence",
-        ),
-        pytest.param(
-            "gates: [{damping: {minHealthySeconds: 30, ceilingSeconds: 20}}]",
-            "gates[0].damping.minHealthySeconds: is 30, allowed: not more than ceilingSeconds, 20",
-            id="damping that begins above its ceiling",
-        ),
-        pytest.param(
-            "gates: [{podStarts: {namespaces: 1}}]",
-            "gates[0].podStarts.namespaces: is 1, allowed: a number of namespaces, 2 to 100",
-            id="one owner is no second word",
-        ),
-        pytest.param(
-            "gates: [{podStarts: {}, conditions: {allOf: [{of: node, type: A}]}}]",
-            "gates[0].podStarts: stands beside conditions, allowed: one of the two",
-            id="starts of pods and conditions",
-        ),
-        pytest.param(
-            "gates: [{name: a, podStarts: {}}, {name: b, podStarts: {}}]",
-            "gates[1].podStarts: is a second one, allowed: one gate with it",
-            id="two gates by starts of pods",
-        ),
-        pytest.param(
-            "gates: [{damping: on}]",
-            "gates[0].damping: is true, allowed: off or a mapping with the keys minHealthySeconds, ceilingSeconds, "
-            "windowSeconds",
-            id="damping that is only on",
-        ),
-        pytest.param(
-            "exempt: {labelNamespaces: '*'}",
-            'exempt.labelNamespaces: is the text "*", allowed: a list, each a DNS label, or "*" for all',
-            id="all namespaces, without a list",
-        ),
-        pytest.param(
-            "orders: {configMap: A_B}", 'orders.configMap: is the text "A_B", allowed: a DNS name', id="no ConfigMap"
-        ),
-        pytest.param(
-            "orders: {configMap: readygate-extender-orders}",
-            'orders.configMap: is the text "readygate-extender-orders", allowed: a name that does not begin with '
-            "readygate-extender",
-            id="a ConfigMap that operators may not write",
-        ),
-        pytest.param(
-            "orders: {configMap: readygate-agent}",
-            'orders.configMap: is the text "readygate-agent", allowed: a name that does not begin with readygate-agent',
-            id="nor this one",
-        ),
-    ],
-)
+def wrong() -> Iterator[tuple[str, str, str]]:
+    case = r"(\S.*  # (.+))\n((?:    .+\n)+)"
+    assert not re.sub(case, "", WRONG), "neither a document nor its error"
+    for document, name, error in re.findall(case, WRONG):
+        yield name, document, " ".join(error.split())
+
+
+@cases("text, expected", *wrong())
 def test_what_is_wrong_is_one_line(text: str, expected: str) -> None:
     with pytest.raises(SettingsError) as caught:
         parse(text)

@@ -1,6 +1,7 @@
 """What tests of several rings need, one of each.
 
 `scope`: whether this run is the gate or the whole proof; `causes`: on what a test spends its time.
+`cases`: a parametrized test as a table of one-line rows.
 `clock`: a clock that a test sets. `waiting`: for what another thread or process does.
 `pid`: a process known for ever, and processes found by what they carry.
 `whole`: a command that ends with all that it started; `endings`: Ctrl-C, kill and a closed terminal are one thing.

@@ -7,6 +7,7 @@ from agent.cri.base import RuntimeCondition, RuntimeStatus, Version
 from agent.cri.convert import Garbled, bare_id, container_of, listed_pods, sandbox_of, status_of, version_of
 from agent.model import NodeRuntimeHandler
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
+from tools.kit.cases import cases
 
 S = 1_000_000_000
 COUNT = "io.kubernetes.container.restartCount"
@@ -32,45 +33,32 @@ def container(phase, **fields):
     )
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        pytest.param(
-            status(cri.CONTAINER_CREATED, started_at=0, finished_at=0),
-            container(ContainerPhase.CREATED),
-            id="CR1: one that was made and not started has no time of a start",
+ODD = status(cri.CONTAINER_RUNNING, reason="Odd", exit_code=3)
+
+
+@cases(
+    "message, expected",
+    ("CR1: created", status(cri.CONTAINER_CREATED, started_at=0, finished_at=0), container(ContainerPhase.CREATED)),
+    ("CR2: running has no end, exit code or reason", ODD, container(ContainerPhase.RUNNING, started_at=11.0)),
+    (
+        "CR3: an exited one has its end, exit code and reason",
+        status(cri.CONTAINER_EXITED, exit_code=137, reason="OOMKilled", message="too much"),
+        container(
+            ContainerPhase.EXITED,
+            started_at=11.0,
+            finished_at=12.0,
+            exit_code=137,
+            reason="OOMKilled",
+            message="too much",
         ),
-        pytest.param(
-            status(cri.CONTAINER_RUNNING, reason="Odd", exit_code=3),
-            container(ContainerPhase.RUNNING, started_at=11.0),
-            id="CR2: one that runs has no end, no exit code and no reason, whatever is told",
-        ),
-        pytest.param(
-            status(cri.CONTAINER_EXITED, exit_code=137, reason="OOMKilled", message="too much"),
-            container(
-                ContainerPhase.EXITED,
-                started_at=11.0,
-                finished_at=12.0,
-                exit_code=137,
-                reason="OOMKilled",
-                message="too much",
-            ),
-            id="CR3: one that has ended says how",
-        ),
-        pytest.param(
-            status(cri.CONTAINER_EXITED, started_at=0, exit_code=128, reason="StartError"),
-            container(ContainerPhase.EXITED, started_at=0.0, finished_at=12.0, exit_code=128, reason="StartError"),
-            id="CR4: one that could not be started began in 1970, as for the kubelet",
-        ),
-        pytest.param(
-            status(cri.CONTAINER_UNKNOWN),
-            container(ContainerPhase.UNKNOWN, started_at=11.0),
-            id="CR5: unknown is not ended",
-        ),
-        pytest.param(
-            status(77), container(ContainerPhase.UNKNOWN, started_at=11.0), id="CR6: a state that is newer than we are"
-        ),
-    ],
+    ),
+    (
+        "CR4: one that could not be started began in 1970, as in the kubelet",
+        status(cri.CONTAINER_EXITED, started_at=0, exit_code=128, reason="StartError"),
+        container(ContainerPhase.EXITED, started_at=0.0, finished_at=12.0, exit_code=128, reason="StartError"),
+    ),
+    ("CR5: unknown is not ended", status(cri.CONTAINER_UNKNOWN), container(ContainerPhase.UNKNOWN, started_at=11.0)),
+    ("CR6: a state that is newer than we are", status(77), container(ContainerPhase.UNKNOWN, started_at=11.0)),
 )
 def test_a_container(message, expected):
     assert expected == container_of(message, "rt", "rt://s1")
@@ -102,22 +90,18 @@ def sandbox(ip="10.0.0.1", more=(), state=cri.SANDBOX_READY, network=True, mode=
     return cri.PodSandboxStatusResponse(status=made)
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        pytest.param(sandbox(), (True, "10.0.0.1", False), id="CR9: its address"),
-        pytest.param(sandbox(more=["fd00::1"]), (True, "10.0.0.1", False), id="CR9: the first of two"),
-        pytest.param(
-            sandbox("", ["fd00::1"]), (True, "fd00::1", False), id="CR9: the second, where the first is empty"
-        ),
-        pytest.param(sandbox("ten"), (True, "", False), id="CR10: none that can be read is none"),
-        pytest.param(sandbox(more=["ten"]), (True, "", False), id="CR10: all or none can be read"),
-        pytest.param(sandbox(more=[""]), (True, "", False), id="CR10: one that is empty cannot be read"),
-        pytest.param(sandbox("fe80::1%eth0"), (True, "", False), id="CR10: the API reads none with an interface"),
-        pytest.param(sandbox(state=cri.SANDBOX_NOTREADY), (False, "", False), id="CR11: not ready: no address"),
-        pytest.param(sandbox(network=False), (True, None, False), id="CR12: no network told"),
-        pytest.param(sandbox("", mode=cri.NODE), (True, "", True), id="CR13: the host's network"),
-    ],
+@cases(
+    "message, expected",
+    ("CR9: its address", sandbox(), (True, "10.0.0.1", False)),
+    ("CR9: the first of two", sandbox(more=["fd00::1"]), (True, "10.0.0.1", False)),
+    ("CR9: the second, where the first is empty", sandbox("", ["fd00::1"]), (True, "fd00::1", False)),
+    ("CR10: none that can be read is none", sandbox("ten"), (True, "", False)),
+    ("CR10: all or none can be read", sandbox(more=["ten"]), (True, "", False)),
+    ("CR10: one that is empty cannot be read", sandbox(more=[""]), (True, "", False)),
+    ("CR10: the API reads none with an interface", sandbox("fe80::1%eth0"), (True, "", False)),
+    ("CR11: not ready: no address", sandbox(state=cri.SANDBOX_NOTREADY), (False, "", False)),
+    ("CR12: no network told", sandbox(network=False), (True, None, False)),
+    ("CR13: the host's network", sandbox("", mode=cri.NODE), (True, "", True)),
 )
 def test_a_sandbox(message, expected):
     found = sandbox_of(message, "rt")
@@ -143,40 +127,25 @@ def shown(pods):
     }
 
 
-@pytest.mark.parametrize(
-    ("sandboxes", "containers", "expected"),
-    [
-        pytest.param([], [], {}, id="CR14: nothing"),
-        pytest.param(
-            [listed_sandbox("s1", "u"), listed_sandbox("s2", "v", created=2)],
-            [listed_container("c1"), listed_container("c2", "v", "s2")],
-            {"v": "s2 / c2", "u": "s1 / c1"},
-            id="CR14: the pod whose sandbox is newest comes first",
-        ),
-        pytest.param(
-            [listed_sandbox("s0", "u", created=9), listed_sandbox("s1", "u", attempt=1)],
-            [],
-            {"u": "s1 s0 / "},
-            id="CR15: attempts tell the newest sandbox, not the clock",
-        ),
-        pytest.param(
-            [],
-            [listed_container("b"), listed_container("a"), listed_container("c", created=2)],
-            {"u": " / c a b"},
-            id="CR16: containers newest first, then by id; their pod may have lost its sandbox",
-        ),
-        pytest.param(
-            [listed_sandbox("", "u"), listed_sandbox("s1", "")],
-            [
-                listed_container(""),
-                listed_container("c1", labels={}),
-                listed_container("c2", metadata=None),
-                listed_container("c3", image=None),
-            ],
-            {},
-            id="CR17: what is no pod's, or has no id, name or image is left out",
-        ),
-    ],
+TWO_SANDBOXES = [listed_sandbox("s1", "u"), listed_sandbox("s2", "v", created=2)]
+LATE_AND_SECOND = [listed_sandbox("s0", "u", created=9), listed_sandbox("s1", "u", attempt=1)]
+TWO_CONTAINERS = [listed_container("c1"), listed_container("c2", "v", "s2")]
+THREE_CONTAINERS = [listed_container("b"), listed_container("a"), listed_container("c", created=2)]
+INCOMPLETE = [
+    listed_container(""),
+    listed_container("c1", labels={}),
+    listed_container("c2", metadata=None),
+    listed_container("c3", image=None),
+]
+
+
+@cases(
+    "sandboxes, containers, expected",
+    ("CR14: nothing", [], [], {}),
+    ("CR14: the pod with the newest sandbox is first", TWO_SANDBOXES, TWO_CONTAINERS, {"v": "s2 / c2", "u": "s1 / c1"}),
+    ("CR15: attempts, not the clock, show the newest", LATE_AND_SECOND, [], {"u": "s1 s0 / "}),
+    ("CR16: newest containers first, then by id; no sandbox", [], THREE_CONTAINERS, {"u": " / c a b"}),
+    ("CR17: no pod's, or no id, name or image", [listed_sandbox("", "u"), listed_sandbox("s1", "")], INCOMPLETE, {}),
 )
 def test_lists(sandboxes, containers, expected):
     assert list(expected.items()) == list(shown(listed_pods(sandboxes, containers, "rt")).items())

@@ -7,6 +7,7 @@ from agent.cri.base import CriError, Trouble
 from agent.cri.calls import Calls
 from agent.cri.images import Images
 from agent.runtime.base import StartError
+from tools.kit.cases import cases
 
 
 class Runtime:
@@ -39,16 +40,12 @@ class Runtime:
             return f"{e.reason}: {e}"
 
 
-@pytest.mark.parametrize(
-    ("runtime", "policy", "expected"),
-    [
-        pytest.param(Runtime(there=True), "IfNotPresent", ["id", "look for a:1"], id="it is there"),
-        pytest.param(Runtime(), "IfNotPresent", ["pulled", "look for a:1", "pull a:1"], id="it is not"),
-        pytest.param(Runtime(there=True), "Always", ["pulled", "pull a:1"], id="Always: nobody looks whether it is"),
-        pytest.param(
-            Runtime(inspect="x"), "Always", ["pulled", "pull a:1"], id="Always: be it that one could not look"
-        ),
-    ],
+@cases(
+    "runtime, policy, expected",
+    ("it is there", Runtime(there=True), "IfNotPresent", ["id", "look for a:1"]),
+    ("it is not", Runtime(), "IfNotPresent", ["pulled", "look for a:1", "pull a:1"]),
+    ("Always: nobody looks whether it is", Runtime(there=True), "Always", ["pulled", "pull a:1"]),
+    ("Always: be it that one could not look", Runtime(inspect="x"), "Always", ["pulled", "pull a:1"]),
 )
 def test_cw7_an_image_is_looked_for_and_pulled_by_its_policy(runtime, policy: str, expected: list[str]) -> None:
     assert expected == [runtime.said("a:1", policy), *runtime.asked]
@@ -71,25 +68,19 @@ def test_cw7_what_is_no_name_of_an_image_is_neither_looked_for_nor_pulled() -> N
     assert (expected, []) == (runtime.said("Nginx"), runtime.asked)
 
 
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [
-        pytest.param(
-            "RegistryUnavailable: 503",
-            "RegistryUnavailable: image pull failed for a:1 because the registry is unavailable: 503",
-            id="the registry",
-        ),
-        pytest.param(
-            "SignatureValidationFailed",
-            "SignatureValidationFailed: image pull failed for a:1 because the signature validation failed",
-            id="the signature",
-        ),
-        pytest.param(
-            "no such host",
-            f"ErrImagePull: {CriError('PullImage', 's', Trouble.REFUSED, 'no such host')}",
-            id="anything else",
-        ),
-    ],
+@cases(
+    "fault, expected",
+    (
+        "the registry",
+        "RegistryUnavailable: 503",
+        "RegistryUnavailable: image pull failed for a:1 because the registry is unavailable: 503",
+    ),
+    (
+        "the signature",
+        "SignatureValidationFailed",
+        "SignatureValidationFailed: image pull failed for a:1 because the signature validation failed",
+    ),
+    ("anything else", "no such host", f"ErrImagePull: {CriError('PullImage', 's', Trouble.REFUSED, 'no such host')}"),
 )
 def test_cw7_why_a_pull_failed_is_said_then_and_while_nobody_tries_again(fault: str, expected: str) -> None:
     runtime = Runtime(faults=(fault,))

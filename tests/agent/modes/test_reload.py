@@ -15,6 +15,7 @@ from agent.modes.node import Counts
 from agent.modes.reload import Reloader, needing_restart
 from agent.opinion.selection import HealthPods
 from component.lifecycle import StartFailed
+from tools.kit.cases import cases
 
 CNI = "{name: cni, cni: {confDir: /nowhere}}"
 CLOCK = "{name: clock, timeSync: {}}"
@@ -79,50 +80,25 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "sets", "said"),
-    [
-        pytest.param(text_of(CNI), [], [], id="the same again is nothing"),
-        pytest.param(text_of(CNI) + "# a comment", [], [], id="nor is a comment"),
-        pytest.param(
-            text_of(CNI, CLOCK), [["cni", "clock"]], ["configuration read again added=clock"], id="a check more"
-        ),
-        pytest.param(text_of(OTHER_CNI), [["cni"]], ["configuration read again changed=cni"], id="one changed"),
-        pytest.param(text_of(CLOCK), [["clock"]], ["configuration read again added=clock gone=cni"], id="another one"),
-        pytest.param(
-            text_of("{name: cni, cny: {}}"),
-            [],
-            ["configuration refused, the old one stays in force error=PATH: checks[0].cny: unknown key, allowed: ..."],
-            id="a key that there is not",
-        ),
-        pytest.param(
-            "mode: pod\n",
-            [],
-            ["configuration refused, the old one stays in force error=PATH: checks: missing, allowed: ..."],
-            id="no checks",
-        ),
-        pytest.param(
-            text_of(CNI, more="listen: {port: 1234}\nstateFile: /x"),
-            [],
-            ["settings were changed that count at the next start keys=listen, stateFile", "configuration read again"],
-            id="what needs a restart",
-        ),
-        pytest.param(
-            text_of(CNI, CLOCK, more="listen: {port: 1234}"),
-            [["cni", "clock"]],
-            [
-                "settings were changed that count at the next start keys=listen",
-                "configuration read again added=clock",
-            ],
-            id="both",
-        ),
-        pytest.param(
-            "mode: kubelet\nkubelet: {nodeName: a, podCIDR: 127.20.1.0/24, rootDir: /x}",
-            [],
-            ["another mode counts at the next start, nothing was changed mode=kubelet"],
-            id="another mode",
-        ),
-    ],
+AGAIN = "configuration read again"
+LATER = "settings were changed that count at the next start keys="
+REFUSED = "configuration refused, the old one stays in force error=PATH: "
+LISTEN = "listen: {port: 1234}"
+OTHER_MODE = "mode: kubelet\nkubelet: {nodeName: a, podCIDR: 127.20.1.0/24, rootDir: /x}"
+
+
+@cases(
+    "text, sets, said",
+    ("the same again is nothing", text_of(CNI), [], []),
+    ("nor is a comment", text_of(CNI) + "# a comment", [], []),
+    ("a check more", text_of(CNI, CLOCK), [["cni", "clock"]], [f"{AGAIN} added=clock"]),
+    ("one changed", text_of(OTHER_CNI), [["cni"]], [f"{AGAIN} changed=cni"]),
+    ("another one", text_of(CLOCK), [["clock"]], [f"{AGAIN} added=clock gone=cni"]),
+    ("an unknown key", text_of("{name: cni, cny: {}}"), [], [f"{REFUSED}checks[0].cny: unknown key, allowed: ..."]),
+    ("no checks", "mode: pod\n", [], [f"{REFUSED}checks: missing, allowed: ..."]),
+    ("listen and stateFile", text_of(CNI, more=f"{LISTEN}\nstateFile: /x"), [], [f"{LATER}listen, stateFile", AGAIN]),
+    ("both", text_of(CNI, CLOCK, more=LISTEN), [["cni", "clock"]], [f"{LATER}listen", f"{AGAIN} added=clock"]),
+    ("another mode", OTHER_MODE, [], ["another mode counts at the next start, nothing was changed mode=kubelet"]),
 )
 def test_a_file_that_changed(
     agent: Agent, caplog: pytest.LogCaptureFixture, text: str, sets: list[list[str]], said: list[str]
@@ -269,79 +245,45 @@ class Node:
         return [label for label, health in found.items() if health is not None and health.problems]
 
 
-REFUSED = "configuration refused, the old one stays in force error=PATH: "
 GPU_PODS = HealthPods("g", "app=gpu", "readygate-agent")
 
 
-@pytest.mark.parametrize(
-    ("text", "closed", "said"),
-    [
-        pytest.param(
-            node_text(BASE, gpu_pods("disk")),
-            (["gpu"], ["base"]),
-            ["configuration read again moved=disk, gpu"],
-            id="another check: it counts at once, without a restart",
-        ),
-        pytest.param(
-            node_text(BASE, gpu_pods()),
-            (["base", "gpu"], ["base", "gpu"]),
-            ["configuration read again moved=gpu"],
-            id="no check: as without names",
-        ),
-        pytest.param(
-            node_text(BASE, gpu_pods("gpuu")),
-            (["base"], ["gpu"]),
-            [f"{REFUSED}node.healthPods[1].checks[0]: gpuu is no check of this file, allowed: ..."],
-            id="a typo: the old one stays",
-        ),
-        pytest.param(
-            node_text(BASE, gpu_pods("gpu"), checks="checks: [{name: disk, tcpSocket: {port: 1}}]"),
-            (["base"], ["gpu"]),
-            [f"{REFUSED}node.healthPods[1].checks[0]: gpu is no check of this file, allowed: ..."],
-            id="the check taken away, and still named: the old one stays",
-        ),
-        pytest.param(
-            node_text(BASE),
-            (["base"], ["base"]),
-            ["configuration read again moved=gpu health_pods_gone=g/app=gpu"],
-            id="an entry less: what it named is the others'",
-        ),
-        pytest.param(
-            node_text(BASE, gpu_pods("gpu"), "{namespace: b, labelSelector: app=b, checks: [disk]}"),
-            ([], ["gpu"]),
-            ["configuration read again moved=disk health_pods_added=b/app=b"],
-            id="an entry more: what it names is not the others' any more",
-        ),
-    ],
+UNKNOWN = f"{REFUSED}node.healthPods[1].checks[0]: NAME is no check of this file, allowed: ..."
+NO_GPU = node_text(BASE, gpu_pods("gpu"), checks="checks: [{name: disk, tcpSocket: {port: 1}}]")
+ONE_MORE = node_text(BASE, gpu_pods("gpu"), "{namespace: b, labelSelector: app=b, checks: [disk]}")
+
+
+@cases(
+    "text, disk, gpu, said",
+    ("another check counts at once", node_text(BASE, gpu_pods("disk")), "gpu", "base", f"{AGAIN} moved=disk, gpu"),
+    ("no check: as without names", node_text(BASE, gpu_pods()), "base gpu", "base gpu", f"{AGAIN} moved=gpu"),
+    ("a misspelled check", node_text(BASE, gpu_pods("gpuu")), "base", "gpu", UNKNOWN.replace("NAME", "gpuu")),
+    ("a check that is removed and still named", NO_GPU, "base", "gpu", UNKNOWN.replace("NAME", "gpu")),
+    ("an entry less", node_text(BASE), "base", "base", f"{AGAIN} moved=gpu health_pods_gone=g/app=gpu"),
+    ("an entry more", ONE_MORE, "", "gpu", f"{AGAIN} moved=disk health_pods_added=b/app=b"),
 )
 def test_which_pods_a_check_counts_for_is_taken_without_a_restart(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, closed: tuple[list[str], list[str]], said: list[str]
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, disk: str, gpu: str, said: str
 ) -> None:
     caplog.set_level(logging.INFO)
     node = Node(tmp_path / "node.yaml", node_text(BASE, gpu_pods("gpu")))
     node.reads(text)
     found = [line.replace(str(node.path), "PATH").partition("allowed: ") for line in lines(caplog)]
-    assert said == [f"{a}{b}..." if b else a for a, b, _ in found]
-    assert closed == (node.closed("disk"), node.closed("gpu"))
-    assert (not said[0].startswith("configuration refused")) == bool(node.woken)
+    assert [said] == [f"{a}{b}..." if b else a for a, b, _ in found]
+    assert (disk.split(), gpu.split()) == (node.closed("disk"), node.closed("gpu"))
+    assert (not said.startswith("configuration refused")) == bool(node.woken)
 
 
 ENTRIES = {BASE: HealthPods("a", "app=base", "readygate-agent"), gpu_pods("gpu"): GPU_PODS}
 OTHER = "{namespace: b, labelSelector: app=b, daemonSet: null}"
 
 
-@pytest.mark.parametrize(
-    ("entries", "expected"),
-    [
-        pytest.param([BASE, gpu_pods("gpu")], [*ENTRIES.values()], id="the same"),
-        pytest.param([gpu_pods("gpu"), BASE], [*reversed(ENTRIES.values())], id="in another order"),
-        pytest.param([BASE], [ENTRIES[BASE]], id="one less"),
-        pytest.param(
-            [BASE, gpu_pods("gpu"), OTHER],
-            [*ENTRIES.values(), HealthPods("b", "app=b", "")],
-            id="one more, of any owner",
-        ),
-    ],
+@cases(
+    "entries, expected",
+    ("the same", [BASE, gpu_pods("gpu")], [*ENTRIES.values()]),
+    ("in another order", [gpu_pods("gpu"), BASE], [*reversed(ENTRIES.values())]),
+    ("one less", [BASE], [ENTRIES[BASE]]),
+    ("one more, of any owner", [BASE, gpu_pods("gpu"), OTHER], [*ENTRIES.values(), HealthPods("b", "app=b", "")]),
 )
 def test_which_pods_are_health_pods_is_taken_without_a_restart(
     tmp_path: Path, entries: list[str], expected: list[HealthPods]

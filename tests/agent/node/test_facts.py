@@ -24,6 +24,7 @@ from agent.node.facts import (
 from agent.node.found import Found
 from agent.node.machine import Machine
 from agent.wire.node import parse_node
+from tools.kit.cases import cases
 
 NOW = 1_700_000_000.0
 FACTS = NodeFacts(
@@ -60,25 +61,13 @@ def test_ready_comes_last() -> None:
     assert node_status(FACTS, NOTHING, [], NOW).conditions[-1].type == "Ready"
 
 
-@pytest.mark.parametrize(
-    ("errors", "capacity", "expected"),
-    [
-        pytest.param(["a"], FACTS.capacity, "a", id="one error is plain"),
-        pytest.param(["a", "b"], FACTS.capacity, "[a, b]", id="two are listed"),
-        pytest.param(["a", "b", "a"], FACTS.capacity, "[a, b]", id="equal texts once"),
-        pytest.param(
-            [],
-            {"cpu": "4"},
-            "missing node capacity for resources: memory, pods, ephemeral-storage",
-            id="N36 capacity is missing, storage among it",
-        ),
-        pytest.param(
-            ["a"],
-            {},
-            "[a, missing node capacity for resources: cpu, memory, pods, ephemeral-storage]",
-            id="capacity comes last",
-        ),
-    ],
+@cases(
+    "errors, capacity, expected",
+    ("one error is plain", ["a"], FACTS.capacity, "a"),
+    ("two are listed", ["a", "b"], FACTS.capacity, "[a, b]"),
+    ("equal texts once", ["a", "b", "a"], FACTS.capacity, "[a, b]"),
+    ("N36 no capacity", [], {"cpu": "4"}, "missing node capacity for resources: memory, pods, ephemeral-storage"),
+    ("capacity is last", ["a"], {}, "[a, missing node capacity for resources: cpu, memory, pods, ephemeral-storage]"),
 )
 def test_n5_n6_why_a_node_is_not_ready(errors: list[str], capacity: dict[str, str], expected: str) -> None:
     made = conditions(node_status(replace(FACTS, capacity=capacity), NOTHING, errors, NOW))["Ready"]
@@ -95,21 +84,14 @@ def test_n7_n9_transition_time_and_heartbeat(errors: list[str], expected: float)
     assert (expected, NOW + 10) == (new.last_transition_time, new.last_heartbeat_time)
 
 
-@pytest.mark.parametrize(
-    ("before", "expected"),
-    [
-        pytest.param(("False", "Theirs", "kept"), ("Theirs", "kept"), id="kept while the status stays"),
-        pytest.param(
-            ("False", "", ""),
-            ("", ""),
-            id="kept also where there are none",
-        ),
-        pytest.param(
-            ("True", "Theirs", "gone"),
-            ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-            id="ours when the status changes",
-        ),
-    ],
+SUFFICIENT = ("KubeletHasSufficientMemory", "kubelet has sufficient memory available")
+
+
+@cases(
+    "before, expected",
+    ("kept while the status stays", ("False", "Theirs", "kept"), ("Theirs", "kept")),
+    ("kept also where there are none", ("False", "", ""), ("", "")),
+    ("ours when the status changes", ("True", "Theirs", "gone"), SUFFICIENT),
 )
 def test_n12_reason_and_message_of_a_pressure(before: tuple[str, str, str], expected: tuple[str, str]) -> None:
     old = NodeStatus(conditions=(NodeCondition("MemoryPressure", *before, last_transition_time=NOW),))
@@ -225,53 +207,37 @@ def test_the_node_to_create() -> None:
     assert ("node-1", "True") == (node.name, ready_status(node.status))
 
 
-@pytest.mark.parametrize(
-    ("present", "expected"),
-    [
-        pytest.param({"kubernetes.io/hostname": "node-1", "zone": "b"}, {}, id="an administrator's own"),
-        pytest.param(
-            {"kubernetes.io/hostname": "other"}, {"kubernetes.io/hostname": "node-1"}, id="a default one differs"
-        ),
-        pytest.param({"kubernetes.io/hostname": "node-1", "zone": "a", "mine": "x"}, {}, id="foreign ones stay"),
-        pytest.param(
-            {"kubernetes.io/hostname": "node-1", "topology.kubernetes.io/zone": "b"},
-            {"topology.kubernetes.io/zone": None},
-            id="one that is configured to be empty goes",
-        ),
-    ],
+ZONE = "topology.kubernetes.io/zone"
+
+
+@cases(
+    "present, expected",
+    ("an administrator's own", {"kubernetes.io/hostname": "node-1", "zone": "b"}, {}),
+    ("a default one differs", {"kubernetes.io/hostname": "other"}, {"kubernetes.io/hostname": "node-1"}),
+    ("foreign ones stay", {"kubernetes.io/hostname": "node-1", "zone": "a", "mine": "x"}, {}),
+    ("an empty one goes", {"kubernetes.io/hostname": "node-1", ZONE: "b"}, {ZONE: None}),
 )
 def test_labels_of_a_node_that_exists(present: dict[str, str], expected: dict[str, str | None]) -> None:
     system = {f"{of}kubernetes.io/{what}": name for of in ("", "beta.") for what, name in SYSTEM.items()}
-    facts = replace(FACTS, labels={"zone": "a", "topology.kubernetes.io/zone": ""})
+    facts = replace(FACTS, labels={"zone": "a", ZONE: ""})
     assert expected == label_changes(facts, Node("node-1", labels={**system, **present}))
 
 
-@pytest.mark.parametrize(
-    ("present", "expected"),
-    [
-        pytest.param({"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}, {}, id="there"),
-        pytest.param({"kubernetes.io/os": "linux"}, {"kubernetes.io/arch": "amd64"}, id="one is missing"),
-        pytest.param(
-            {"kubernetes.io/os": "plan9", "kubernetes.io/arch": "amd64"}, {"kubernetes.io/os": "linux"}, id="other"
-        ),
-    ],
+@cases(
+    "present, expected",
+    ("there", {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}, {}),
+    ("one is missing", {"kubernetes.io/os": "linux"}, {"kubernetes.io/arch": "amd64"}),
+    ("other", {"kubernetes.io/os": "plan9", "kubernetes.io/arch": "amd64"}, {"kubernetes.io/os": "linux"}),
 )
 def test_labels_that_each_report_puts_right(present: dict[str, str], expected: dict[str, str]) -> None:
     assert expected == required_labels(FACTS, Node("node-1", labels=present))
 
 
-@pytest.mark.parametrize(
-    ("events_unhealthy", "pods_healthy", "expected"),
-    [
-        pytest.param("", True, [], id="nothing"),
-        pytest.param(
-            "pleg has yet to be successful",
-            True,
-            ["PLEG is not healthy: pleg has yet to be successful"],
-            id="PL47 before the first list",
-        ),
-        pytest.param("", False, ["the pod loop does not progress"], id="the sync loop is stuck"),
-    ],
+@cases(
+    "events_unhealthy, pods_healthy, expected",
+    ("nothing", "", True, []),
+    ("PL47 no list", "pleg has yet to be successful", True, ["PLEG is not healthy: pleg has yet to be successful"]),
+    ("the sync loop is stuck", "", False, ["the pod loop does not progress"]),
 )
 def test_pl47_what_a_kubelet_names_with_its_runtime(
     events_unhealthy: str, pods_healthy: bool, expected: list[str]
@@ -279,24 +245,16 @@ def test_pl47_what_a_kubelet_names_with_its_runtime(
     assert expected == other_causes(events_unhealthy=events_unhealthy, pods_healthy=pods_healthy)
 
 
-@pytest.mark.parametrize(
-    ("errors", "soft", "expected"),
-    [
-        pytest.param([], "foo", ("True", "kubelet is posting ready status. WARNING: foo"), id="N2 a soft requirement"),
-        pytest.param(["a"], "foo", ("False", "a. WARNING: foo"), id="one beside a fault"),
-        pytest.param(
-            in_order(storage=["some storage error"]), "", ("False", "some storage error"), id="N3 an error of storage"
-        ),
-        pytest.param(
-            in_order(shutdown=["node is shutting down"]), "", ("False", "node is shutting down"), id="N4 a shutdown"
-        ),
-        pytest.param(
-            in_order(shutdown=["d"], storage=["c"], network=["b"], runtime=["a"]),
-            "",
-            ("False", "[a, b, c, d]"),
-            id="N5 whoever comes first is named first",
-        ),
-    ],
+IN_ORDER = ("False", "[a, b, c, d]")
+
+
+@cases(
+    "errors, soft, expected",
+    ("N2 a soft requirement", [], "foo", ("True", "kubelet is posting ready status. WARNING: foo")),
+    ("one beside a fault", ["a"], "foo", ("False", "a. WARNING: foo")),
+    ("N3 an error of storage", in_order(storage=["some storage error"]), "", ("False", "some storage error")),
+    ("N4 a shutdown", in_order(shutdown=["node is shutting down"]), "", ("False", "node is shutting down")),
+    ("N5 causes have an order", in_order(shutdown=["d"], storage=["c"], network=["b"], runtime=["a"]), "", IN_ORDER),
 )
 def test_what_readiness_is_made_of(errors: list[str], soft: str, expected: tuple[str, str]) -> None:
     facts = replace(FACTS, machine=replace(FACTS.machine, soft_requirements=soft))
@@ -337,24 +295,16 @@ OURS = {"memory": "8Gi", "hugepages-2Mi": "4Mi"}
 THEIRS = {"memory": "4Gi", "hugepages-2Mi": "4096Ki", "example.com/gpu": "1"}
 
 
-@pytest.mark.parametrize(
-    ("capacity", "allocatable", "expected"),
-    [
-        pytest.param(THEIRS, THEIRS, ({}, {}), id="as they should be"),
-        pytest.param({}, {}, (OURS, OURS), id="none at all: all of them"),
-        pytest.param(
-            {"memory": "4Gi"},
-            {"memory": "4Gi"},
-            ({"hugepages-2Mi": "4Mi"}, {"hugepages-2Mi": "4Mi"}),
-            id="N95 a size that is new",
-        ),
-        pytest.param(
-            {**THEIRS, "hugepages-1Gi": "1Gi"},
-            {**THEIRS, "hugepages-2Mi": "1Mi"},
-            ({"hugepages-1Gi": None}, {"hugepages-1Gi": None, "hugepages-2Mi": "4Mi"}),
-            id="a size that there is no more, and one that somebody changed",
-        ),
-    ],
+GONE_AND_CHANGED = ({"hugepages-1Gi": None}, {"hugepages-1Gi": None, "hugepages-2Mi": "4Mi"})
+TWO_SIZES, SMALLER = {**THEIRS, "hugepages-1Gi": "1Gi"}, {**THEIRS, "hugepages-2Mi": "1Mi"}
+
+
+@cases(
+    "capacity, allocatable, expected",
+    ("as they should be", THEIRS, THEIRS, ({}, {})),
+    ("none at all: all of them", {}, {}, (OURS, OURS)),
+    ("N95 a new size", {"memory": "4Gi"}, {"memory": "4Gi"}, ({"hugepages-2Mi": "4Mi"}, {"hugepages-2Mi": "4Mi"})),
+    ("a size is gone, another was changed", TWO_SIZES, SMALLER, GONE_AND_CHANGED),
 )
 def test_resources_of_a_node_that_exists(
     capacity: dict[str, str], allocatable: dict[str, str], expected: tuple[object, object]

@@ -9,6 +9,7 @@ from agent.model import Image, NodeImage, NodeRuntimeHandler, NodeStatus
 from agent.node.facts import NodeFacts, changed, node_status
 from agent.node.found import IMAGES, NAMES, NOTHING, Found, reported_images
 from agent.node.machine import Machine, machine
+from tools.kit.cases import cases
 
 NOW = 1_700_000_000.0
 FACTS = NodeFacts("n", "192.0.2.1", {"cpu": "4"}, {}, Machine("amd64", "6.1", "os", "m", "b"), "v1.36.3")
@@ -25,18 +26,14 @@ def image(name: str, size_bytes: int, *, digests: int = 0, tags: int = 1) -> Ima
     )
 
 
-@pytest.mark.parametrize(
-    ("images", "expected"),
-    [
-        pytest.param([], [], id="none"),
-        pytest.param([image("a", 1), image("b", 3), image("c", 2)], ["b:0", "c:0", "a:0"], id="the largest first"),
-        pytest.param(
-            [image("a", 1), image("c", 1), image("b", 1)], ["c:0", "b:0", "a:0"], id="equal ones by their ids"
-        ),
-        pytest.param([image("a", 1, digests=1)], ["a@0 a:0"], id="digests before tags"),
-        pytest.param([image("a", 1, digests=3, tags=3)], ["a@0 a@1 a@2 a:0 a:1"], id="five names each"),
-        pytest.param([image("a", 1, tags=0)], [""], id="one without a name"),
-    ],
+@cases(
+    "images, expected",
+    ("none", [], []),
+    ("the largest first", [image("a", 1), image("b", 3), image("c", 2)], ["b:0", "c:0", "a:0"]),
+    ("equal ones by their ids", [image("a", 1), image("c", 1), image("b", 1)], ["c:0", "b:0", "a:0"]),
+    ("digests before tags", [image("a", 1, digests=1)], ["a@0 a:0"]),
+    ("five names each", [image("a", 1, digests=3, tags=3)], ["a@0 a@1 a@2 a:0 a:1"]),
+    ("one without a name", [image("a", 1, tags=0)], [""]),
 )
 def test_which_images_are_reported(images: list[Image], expected: list[str]) -> None:
     assert expected == [" ".join(reported.names) for reported in reported_images(images)]
@@ -48,17 +45,15 @@ def test_no_more_are_reported_than_the_kubelet_reports() -> None:
     assert (50, 59, 10) == (len(many), many[0].size_bytes, many[-1].size_bytes)
 
 
-@pytest.mark.parametrize(
-    ("found", "expected"),
-    [
-        pytest.param(NOTHING, ((), (), OLD.volumes_in_use), id="nothing: volumes are not known yet and stay"),
-        pytest.param(Found(volumes_in_use=()), ((), (), ()), id="no volume is in use"),
-        pytest.param(
-            Found((image("a", 1),), OLD.runtime_handlers, ("v",)),
-            ((NodeImage(("a:0",), 1),), OLD.runtime_handlers, ("v",)),
-            id="some of each",
-        ),
-    ],
+@cases(
+    "found, expected",
+    ("nothing: volumes are not known yet and stay", NOTHING, ((), (), OLD.volumes_in_use)),
+    ("no volume is in use", Found(volumes_in_use=()), ((), (), ())),
+    (
+        "some of each",
+        Found((image("a", 1),), OLD.runtime_handlers, ("v",)),
+        ((NodeImage(("a:0",), 1),), OLD.runtime_handlers, ("v",)),
+    ),
 )
 def test_what_was_found_takes_the_place_of_what_an_earlier_one_has_left(found: Found, expected: object) -> None:
     made = node_status(FACTS, OLD, [], NOW, found)

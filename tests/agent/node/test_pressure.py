@@ -23,6 +23,7 @@ from agent.node.pressure import (
     with_containers,
 )
 from agent.processes.command import RuntimeUnavailable
+from tools.kit.cases import cases
 from tools.kit.clock import Clock
 
 M, D, P = "MemoryPressure", "DiskPressure", "PIDPressure"
@@ -42,25 +43,17 @@ HARD = thresholds_of({MEMORY: "100"}, {}, {}, {})
 SOFT = thresholds_of({}, {MEMORY: "100"}, {MEMORY: "15s"}, {MEMORY: "50"})
 
 
-@pytest.mark.parametrize(
-    ("thresholds", "transition_s", "left", "expected"),
-    [
-        pytest.param(HARD, 5.0, (100, 99, 100), [False, True, False], id="EP1 less than the threshold"),
-        pytest.param(
-            thresholds_of({MEMORY: "33.35%"}, {}, {}, {}), 5.0, (333, 332), [False, True], id="EP1 a part of all"
-        ),
-        pytest.param(SOFT, 5.0, (99, 100), [True, False], id="EP2 a soft one at once"),
-        pytest.param(
-            HARD, 25.0, (99, 100, 100, 100), [True, True, True, False], id="EP3 it stays for the transition period"
-        ),
-        pytest.param(HARD, 25.0, (99, 100, 99, 100, 100, 100), [True] * 5 + [False], id="EP3 from the last time on"),
-        pytest.param(HARD, 0.0, (99,), [False], id="EP3 a period of nothing"),
-        pytest.param(
-            SOFT, 5.0, (99, 99, 99, 149, 150), [True, True, True, True, False], id="EP4 until the minimum is back"
-        ),
-        pytest.param(SOFT, 5.0, (99, 99, 149), [True, True, False], id="EP4 not before its grace period is over"),
-        pytest.param(HARD, 5.0, (99, None), [True, False], id="EP5 one that was not measured"),
-    ],
+@cases(
+    "thresholds, transition_s, left, expected",
+    ("EP1 less than the threshold", HARD, 5.0, (100, 99, 100), [False, True, False]),
+    ("EP1 a part of all", thresholds_of({MEMORY: "33.35%"}, {}, {}, {}), 5.0, (333, 332), [False, True]),
+    ("EP2 a soft one at once", SOFT, 5.0, (99, 100), [True, False]),
+    ("EP3 it stays for the transition period", HARD, 25.0, (99, 100, 100, 100), [True, True, True, False]),
+    ("EP3 from the last time on", HARD, 25.0, (99, 100, 99, 100, 100, 100), [True] * 5 + [False]),
+    ("EP3 a period of nothing", HARD, 0.0, (99,), [False]),
+    ("EP4 until the minimum is back", SOFT, 5.0, (99, 99, 99, 149, 150), [True, True, True, True, False]),
+    ("EP4 not before its grace period is over", SOFT, 5.0, (99, 99, 149), [True, True, False]),
+    ("EP5 one that was not measured", HARD, 5.0, (99, None), [True, False]),
 )
 def test_when_a_node_is_under_pressure(thresholds, transition_s: float, left, expected: list[bool]) -> None:
     assert expected == played(thresholds, transition_s, *left)
@@ -75,25 +68,13 @@ def test_each_signal_has_its_condition() -> None:
         assert {kind} == looked(Pressure(), every, seen, 9.0, 0.0).conditions
 
 
-@pytest.mark.parametrize(
-    ("seen", "hard", "expected"),
-    [
-        pytest.param(Seen({}), {NODEFS: "1", IMAGEFS: "2"}, ["1"], id="one file system for all: those of nodefs"),
-        pytest.param(
-            Seen({}, images_apart=True),
-            {NODEFS: "1", IMAGEFS: "2"},
-            ["2"],
-            id="images and containers apart: of imagefs",
-        ),
-        pytest.param(
-            Seen({}, images_apart=True, containers_apart=True),
-            {NODEFS: "1", IMAGEFS: "2"},
-            ["1"],
-            id="containers apart from images: of nodefs",
-        ),
-        pytest.param(Seen({}), {CONTAINERFS: "3", NODEFS: "1"}, ["1"], id="what is configured does not count"),
-        pytest.param(Seen({}), {CONTAINERFS: "3"}, [], id="nor where there is nothing else"),
-    ],
+@cases(
+    "seen, hard, expected",
+    ("one file system for all: those of nodefs", Seen({}), {NODEFS: "1", IMAGEFS: "2"}, ["1"]),
+    ("images and containers apart: of imagefs", Seen({}, images_apart=True), {NODEFS: "1", IMAGEFS: "2"}, ["2"]),
+    ("containers on nodefs", Seen({}, images_apart=True, containers_apart=True), {NODEFS: "1", IMAGEFS: "2"}, ["1"]),
+    ("what is configured does not count", Seen({}), {CONTAINERFS: "3", NODEFS: "1"}, ["1"]),
+    ("nor where there is nothing else", Seen({}), {CONTAINERFS: "3"}, []),
 )
 def test_ep9_thresholds_of_the_containers(seen: Seen, hard: dict[str, str], expected: list[str]) -> None:
     soft = {signal: f"{text}0" for signal, text in hard.items()}
@@ -112,26 +93,18 @@ def test_ep9_where_containers_are_is_found_once() -> None:
     assert set() == looked(pressure, (), together, 9.0, 10.0).conditions
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        pytest.param(({MEMORY: "0%"}, {}, {}, {}), 0, id="EP6 0% says nothing"),
-        pytest.param(({}, {MEMORY: "100%"}, {}, {}), 0, id="EP6 nor does 100%, soft and without a period"),
-        pytest.param(({"x": "1"}, {}, {}, {}), "evictionHard.x: is not known", id="EP6 no signal"),
-        pytest.param(({MEMORY: "0"}, {}, {}, {}), "evictionHard.memory.available: 0 is not valid", id="EP6 nothing"),
-        pytest.param(({MEMORY: "101%"}, {}, {}, {}), "101% is not valid", id="EP6 more than all"),
-        pytest.param(({MEMORY: "ten"}, {}, {}, {}), "ten is not valid, allowed: an amount, as 100Mi", id="EP6 words"),
-        pytest.param(
-            ({}, {MEMORY: "1"}, {}, {}), "evictionSoftGracePeriod: memory.available is missing", id="EP6 soft"
-        ),
-        pytest.param(
-            ({}, {}, {MEMORY: "5"}, {}), "evictionSoftGracePeriod.memory.available: 5 is not", id="EP6 period"
-        ),
-        pytest.param(
-            ({}, {}, {MEMORY: "-1s"}, {}), "evictionSoftGracePeriod.memory.available: -1s", id="EP6 less than 0"
-        ),
-        pytest.param(({}, {}, {}, {MEMORY: "0%"}), "evictionMinimumReclaim.memory.available: 0%", id="EP6 no reclaim"),
-    ],
+@cases(
+    "given, expected",
+    ("EP6 0% says nothing", ({MEMORY: "0%"}, {}, {}, {}), 0),
+    ("EP6 nor does 100%, soft and without a period", ({}, {MEMORY: "100%"}, {}, {}), 0),
+    ("EP6 no signal", ({"x": "1"}, {}, {}, {}), "evictionHard.x: is not known"),
+    ("EP6 nothing", ({MEMORY: "0"}, {}, {}, {}), "evictionHard.memory.available: 0 is not valid"),
+    ("EP6 more than all", ({MEMORY: "101%"}, {}, {}, {}), "101% is not valid"),
+    ("EP6 words", ({MEMORY: "ten"}, {}, {}, {}), "ten is not valid, allowed: an amount, as 100Mi"),
+    ("EP6 soft", ({}, {MEMORY: "1"}, {}, {}), "evictionSoftGracePeriod: memory.available is missing"),
+    ("EP6 period", ({}, {}, {MEMORY: "5"}, {}), "evictionSoftGracePeriod.memory.available: 5 is not"),
+    ("EP6 less than 0", ({}, {}, {MEMORY: "-1s"}, {}), "evictionSoftGracePeriod.memory.available: -1s"),
+    ("EP6 no reclaim", ({}, {}, {}, {MEMORY: "0%"}), "evictionMinimumReclaim.memory.available: 0%"),
 )
 def test_settings(given, expected: int | str) -> None:
     if isinstance(expected, int):

@@ -6,6 +6,7 @@ import pytest
 
 from agent.opinion.agreement import Stance, Words, heard, stance
 from agent.opinion.readiness import Word
+from tools.kit.cases import cases
 
 STAND_S = 30.0
 WORDS = {"r": Word.READY, "n": Word.NOT_READY, "?": Word.UNKNOWN}
@@ -33,32 +34,26 @@ def story(text: str, *, news: bool = True) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("0: rr, 9: rr", ["agreed"], id="both ready"),
-        pytest.param("0: nn, 99: nn", ["agreed"], id="both not: its Ready closes the node"),
-        pytest.param("0: nn, 5: rn, 9: rr", ["agreed"], id="a start: we see it ready first"),
-        pytest.param("0: nn, 5: nr, 14: rr", ["agreed"], id="a start: the kubelet sees it first, within a period"),
-        pytest.param("0: ?r, 5: rr", ["agreed"], id="our own start beside a pod that is ready"),
-        pytest.param("0: ?r, 5: nr, 20: rr", ["agreed"], id="our first word is no news, it has to stand"),
-        pytest.param("0: ?r, 5: nr, 36: nr", ["agreed", "disputed"], id="and does so in the end"),
-        pytest.param("0: rr, 5: nr, 9: nn, 90: nn", ["agreed", "failed"], id="a fault that we see first"),
-        pytest.param("0: rr, 5: rn, 9: nn, 90: nn", ["agreed"], id="a fault that the kubelet sees first"),
-        pytest.param(
-            "0: rr, 5: nr, 9: nn, 50: nr, 59: rr", ["agreed", "failed", "agreed"], id="over: the kubelet sees it first"
-        ),
-        pytest.param("0: rr, 5: rn, 9: nn, 50: nr, 59: rr", ["agreed"], id="over, and it was the kubelet both times"),
-        pytest.param("0: rr, 5: nr, 9: nn, 50: rn, 59: rr", ["agreed", "failed", "agreed"], id="over: we see it first"),
-        pytest.param("0: rr, 5: nr, 36: nr", ["agreed", "failed", "disputed"], id="the kubelet stands by ready"),
-        pytest.param("0: rr, 5: nr, 60: nn", ["agreed", "failed", "disputed", "failed"], id="and gives in"),
-        pytest.param("0: rr, 5: rn, 36: rn", ["agreed", "said"], id="the kubelet stands by not ready"),
-        pytest.param("0: rr, 5: nr, 9: ?r, 20: ?r", ["agreed", "failed"], id="then we know no more: as it was"),
-        pytest.param(
-            "0: rr, 5: nr, 9: ?r, 12: ?n, 15: ?r", ["agreed", "failed", "agreed"], id="until the kubelet looks again"
-        ),
-        pytest.param("0: r?, 5: n?, 99: n?", ["agreed"], id="the kubelet has said nothing yet: so will we"),
-    ],
+@cases(
+    "text, expected",
+    ("both ready", "0: rr, 9: rr", ["agreed"]),
+    ("both not: its Ready closes the node", "0: nn, 99: nn", ["agreed"]),
+    ("a start: we see it ready first", "0: nn, 5: rn, 9: rr", ["agreed"]),
+    ("a start: the kubelet sees it first, within a period", "0: nn, 5: nr, 14: rr", ["agreed"]),
+    ("our own start beside a pod that is ready", "0: ?r, 5: rr", ["agreed"]),
+    ("our first word is no news, it has to stand", "0: ?r, 5: nr, 20: rr", ["agreed"]),
+    ("and does so in the end", "0: ?r, 5: nr, 36: nr", ["agreed", "disputed"]),
+    ("a fault that we see first", "0: rr, 5: nr, 9: nn, 90: nn", ["agreed", "failed"]),
+    ("a fault that the kubelet sees first", "0: rr, 5: rn, 9: nn, 90: nn", ["agreed"]),
+    ("over: the kubelet sees it first", "0: rr, 5: nr, 9: nn, 50: nr, 59: rr", ["agreed", "failed", "agreed"]),
+    ("over, and it was the kubelet both times", "0: rr, 5: rn, 9: nn, 50: nr, 59: rr", ["agreed"]),
+    ("over: we see it first", "0: rr, 5: nr, 9: nn, 50: rn, 59: rr", ["agreed", "failed", "agreed"]),
+    ("the kubelet stands by ready", "0: rr, 5: nr, 36: nr", ["agreed", "failed", "disputed"]),
+    ("and gives in", "0: rr, 5: nr, 60: nn", ["agreed", "failed", "disputed", "failed"]),
+    ("the kubelet stands by not ready", "0: rr, 5: rn, 36: rn", ["agreed", "said"]),
+    ("then we know no more: as it was", "0: rr, 5: nr, 9: ?r, 20: ?r", ["agreed", "failed"]),
+    ("until the kubelet looks again", "0: rr, 5: nr, 9: ?r, 12: ?n, 15: ?r", ["agreed", "failed", "agreed"]),
+    ("the kubelet has said nothing yet: so will we", "0: r?, 5: n?, 99: n?", ["agreed"]),
 )
 def test_who_is_believed(text: str, expected: list[str]) -> None:
     assert expected == story(text)

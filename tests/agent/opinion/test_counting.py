@@ -14,6 +14,7 @@ from agent.report.condition import Condition
 from agent.wire.condition import REASON_CHECK_FAILED
 from tests.agent.opinion.test_judge import CLOSED, SILENT, Scene, health_pod, told_before
 from tests.agent.status.builders import make_pod
+from tools.kit.cases import cases
 
 CHECKS = ("disk", "gpu", "rdma")
 Named = Mapping[str, Collection[str]]  # an entry by the label of its pods, with the checks that it names
@@ -103,38 +104,18 @@ def test_checks_that_count_for_nobody_are_known(named: Named, expected: list[str
     assert expected == counting(named).for_nobody()
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "checks", "failing", "expected"),
-    [
-        pytest.param(
-            {"a": ("gpu",), "b": ("rdma",)},
-            {"a": ("rdma",), "b": ("gpu",)},
-            CHECKS,
-            "gpu",
-            "b",
-            id="moved to another entry: from now on for that alone",
-        ),
-        pytest.param(SPLIT, {"base": (), "gpu": ()}, CHECKS, "gpu", "base gpu", id="named no more: for all"),
-        pytest.param(ONE | {"gpu": ()}, SPLIT, CHECKS, "gpu", "gpu", id="named now: for that entry alone"),
-        pytest.param(
-            SPLIT,
-            {"base": (), "gpu": ("rdma",)},
-            ("disk", "rdma"),
-            "gpu",
-            "gpu",
-            id="gone from the file: its last word is still for the pods that it counted for",
-        ),
-        pytest.param(ONE, SPLIT, CHECKS, "gpu", "gpu", id="named by an entry that is new: for its pods alone"),
-        pytest.param(SPLIT, ONE, CHECKS, "gpu", "base", id="an entry gone: for the rest, as nobody names it"),
-        pytest.param(
-            {"old": (), "b": ("gpu",)},
-            {"new": (), "b": ("gpu",)},
-            ("rdma", "gpu"),
-            "disk",
-            "new",
-            id="gone with the entry that it counted for: its last word is for those in the entry's place",
-        ),
-    ],
+B = {"b": ("gpu",)}
+
+
+@cases(
+    "before, after, checks, failing, expected",
+    ("moved", {"a": ("gpu",), "b": ("rdma",)}, {"a": ("rdma",), "b": ("gpu",)}, CHECKS, "gpu", "b"),
+    ("named no more: for all", SPLIT, {"base": (), "gpu": ()}, CHECKS, "gpu", "base gpu"),
+    ("named now: for that entry alone", ONE | {"gpu": ()}, SPLIT, CHECKS, "gpu", "gpu"),
+    ("removed from the file", SPLIT, {"base": (), "gpu": ("rdma",)}, ("disk", "rdma"), "gpu", "gpu"),
+    ("named by an entry that is new: for its pods alone", ONE, SPLIT, CHECKS, "gpu", "gpu"),
+    ("an entry gone: for the rest, as nobody names it", SPLIT, ONE, CHECKS, "gpu", "base"),
+    ("removed with its entry", {"old": (), **B}, {"new": (), **B}, ("rdma", "gpu"), "disk", "new"),
 )
 def test_when_the_file_is_read_again(
     before: Named, after: Named, checks: Sequence[str], failing: str, expected: str
@@ -146,34 +127,19 @@ def condition(found: list[CheckStatus], label: str, *, silent: bool = False) -> 
     return condition_of(counting(SPLIT).health(found, by(label)), [SILENT] if silent else [])
 
 
-@pytest.mark.parametrize(
-    ("gpu", "of_base", "of_gpu"),
-    [
-        pytest.param(
-            status("gpu", CheckState.FAILED, Severity.WARN, "lost"),
-            "True: all checks passed (1)",
-            "True: no gate check fails; gpu: failed (warn) since 1970-01-01T00:00:00Z: lost",
-            id="one that only warns is in the message of its own pod",
-        ),
-        pytest.param(
-            status("gpu", CheckState.STARTING),
-            "True: all checks passed (1)",
-            "",
-            id="one not yet run keeps its pod back",
-        ),
-        pytest.param(
-            status("gpu", CheckState.UNKNOWN),
-            "True: all checks passed (1)",
-            "False: gpu: unknown since 1970-01-01T00:00:00Z",
-            id="one that cannot be run, and never passed",
-        ),
-        pytest.param(
-            CheckStatus("gpu", Severity.GATE, 0.0, CheckState.UNKNOWN, kept=True),
-            "True: all checks passed (1)",
-            "True: no gate check fails; gpu: unknown, passed before and kept open, since 1970-01-01T00:00:00Z",
-            id="one that cannot be run, and passed before",
-        ),
-    ],
+KEPT = CheckStatus("gpu", Severity.GATE, 0.0, CheckState.UNKNOWN, kept=True)
+ALL_PASS = "True: all checks passed (1)"
+ONLY_WARNS = "True: no gate check fails; gpu: failed (warn) since 1970-01-01T00:00:00Z: lost"
+NEVER_PASSED = "False: gpu: unknown since 1970-01-01T00:00:00Z"
+KEPT_OPEN = "True: no gate check fails; gpu: unknown, passed before and kept open, since 1970-01-01T00:00:00Z"
+
+
+@cases(
+    "gpu, of_base, of_gpu",
+    ("a check that only warns", status("gpu", CheckState.FAILED, Severity.WARN, "lost"), ALL_PASS, ONLY_WARNS),
+    ("one not yet run keeps its pod back", status("gpu", CheckState.STARTING), "True: all checks passed (1)", ""),
+    ("a check that cannot be run and never passed", status("gpu", CheckState.UNKNOWN), ALL_PASS, NEVER_PASSED),
+    ("a check that cannot be run and passed before", KEPT, ALL_PASS, KEPT_OPEN),
 )
 def test_each_pod_tells_of_its_own_checks_alone(gpu: CheckStatus, of_base: str, of_gpu: str) -> None:
     found = [status("disk", CheckState.PASSED), gpu]

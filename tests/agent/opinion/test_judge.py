@@ -19,6 +19,7 @@ from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
 from agent.semantics import Semantics
 from agent.wire.condition import ANNOTATION_SPEAKER
 from tests.agent.status.builders import NOW, condition, make_pod, running
+from tools.kit.cases import cases
 from tools.kit.clock import Clock
 
 PROBE = Probe(HttpGetAction(80), period_s=5, failure_threshold=2, timeout_s=1)  # a budget of 11 s
@@ -272,19 +273,12 @@ def test_before_the_pods_are_known_that_is_said(scene: Scene) -> None:
     assert (["PodsUnknown"], []) == (scene.findings, scene.said)
 
 
-@pytest.mark.parametrize(
-    ("checks", "findings", "expected"),
-    [
-        pytest.param(HEALTHY, [], (True, "ok\n"), id="all is well"),
-        pytest.param([], [SILENT], (False, f"KubeletSilent: {SILENT.text}\n"), id="a finding that closes"),
-        pytest.param(
-            HEALTHY,
-            [Finding("ProbeNotMade", "web", "ns/p")],
-            (True, "ok\nProbeNotMade: ns/p: web\n"),
-            id="one that is said",
-        ),
-        pytest.param(UNHEALTHY, [], (False, "disk: failed since 5 s: read-only\n"), id="a check"),
-    ],
+@cases(
+    "checks, findings, expected",
+    ("all is well", HEALTHY, [], (True, "ok\n")),
+    ("a finding that closes", [], [SILENT], (False, f"KubeletSilent: {SILENT.text}\n")),
+    ("one that is said", HEALTHY, [Finding("ProbeNotMade", "web", "ns/p")], (True, "ok\nProbeNotMade: ns/p: web\n")),
+    ("a check", UNHEALTHY, [], (False, "disk: failed since 5 s: read-only\n")),
 )
 def test_what_readyz_says(checks: list[CheckStatus], findings: list[Finding], expected: tuple[bool, str]) -> None:
     assert expected == readyz(node_health(checks) if checks else None, findings, 5.0)
@@ -302,32 +296,16 @@ def told_before(ours: Condition, *, ready: bool = True, kubelet_at: float = NOW 
     return replace(pod, status=replace(pod.status, conditions=conditions))
 
 
-@pytest.mark.parametrize(
-    ("pod", "results", "expected"),
-    [
-        pytest.param(told_before(OPEN), [Result.SUCCESS], ["True"], id="open, probes pass"),
-        pytest.param(told_before(CLOSED), [Result.FAILURE], ["False"], id="closed, probes fail on"),
-        pytest.param(told_before(CLOSED), [Result.SUCCESS], ["False", "True"], id="closed, probes pass: it opens"),
-        pytest.param(told_before(CLOSED), [None], ["False"], id="closed, nothing is heard: it stays"),
-        pytest.param(
-            told_before(CLOSED, ready=False), [Result.FAILURE], ["False"], id="closed, the kubelet says so, too"
-        ),
-        pytest.param(
-            told_before(CLOSED, kubelet_at=NOW + 100.0),
-            [None],
-            ["True"],
-            id="closed, nothing is heard, and the kubelet has said ready since",
-        ),
-        pytest.param(
-            told_before(OPEN), [Result.FAILURE], ["True", "False"], id="open, probes fail: closed once both stand"
-        ),
-        pytest.param(
-            told_before(CLOSED),
-            [Result.FAILURE, Result.SUCCESS, Result.FAILURE],
-            ["False", "True", "False"],
-            id="each turn once",
-        ),
-    ],
+@cases(
+    "pod, results, expected",
+    ("open, probes pass", told_before(OPEN), [Result.SUCCESS], ["True"]),
+    ("closed, probes fail on", told_before(CLOSED), [Result.FAILURE], ["False"]),
+    ("closed, probes pass: it opens", told_before(CLOSED), [Result.SUCCESS], ["False", "True"]),
+    ("closed, nothing is heard: it stays", told_before(CLOSED), [None], ["False"]),
+    ("closed, the kubelet says so, too", told_before(CLOSED, ready=False), [Result.FAILURE], ["False"]),
+    ("closed, no result, ready by the kubelet since", told_before(CLOSED, kubelet_at=NOW + 100.0), [None], ["True"]),
+    ("open, probes fail: closed once both stand", told_before(OPEN), [Result.FAILURE], ["True", "False"]),
+    ("each once", told_before(CLOSED), [Result.FAILURE, Result.SUCCESS, Result.FAILURE], ["False", "True", "False"]),
 )
 def test_a_restart_of_the_agent_turns_nothing_over(pod: Pod, results: list[Result | None], expected: list[str]) -> None:
     """Results of probes are kept nowhere: the first of a new agent come after some seconds."""

@@ -5,6 +5,7 @@ from collections.abc import Collection
 import pytest
 
 from agent.opinion import silence
+from tools.kit.cases import cases
 
 LIMIT_S = 24.0
 
@@ -61,76 +62,31 @@ def often(start: int, stop: int) -> set[int]:
 
 
 NEVER: list[tuple[int, int | None]] = []
+DEAD = {"port_dies": 60, "lease_dies": 60}
 
 
-@pytest.mark.parametrize(
-    ("facts", "expected"),
-    [
-        pytest.param({}, NEVER, id="a kubelet that lives"),
-        pytest.param({"port_dies": 60, "lease_dies": 60}, [(76, None)], id="one that is stopped or killed"),
-        pytest.param({"port_dies": 60}, NEVER, id="only its port is shut: its Lease moves"),
-        pytest.param({"lease_dies": 60}, NEVER, id="only its Lease is refused: it lives"),
-        pytest.param({"port": False}, NEVER, id="without a port, alive"),
-        pytest.param({"lease_dies": 60, "port": False}, [(88, None)], id="without a port, dead"),
-        pytest.param(
-            {"port_dies": 60, "lease_dies": 60, "api": range(60, 500)}, NEVER, id="the API server is away: no witness"
-        ),
-        pytest.param(
-            {"port_dies": 60, "lease_dies": 60, "api": range(60, 100)},
-            [(116, None)],
-            id="until it is back, and tells as long",
-        ),
-        pytest.param(
-            {"lease_dies": 60, "port": False, "api": range(72, 80)},
-            [(104, None)],
-            id="without a port: a Lease that could not be read for a moment has its time anew",
-        ),
-        pytest.param(
-            {"port_dies": 60, "lease_dies": 60, "api": range(100, 104)},
-            [(76, None)],
-            id="found, it stays so while its Lease cannot be read for a moment",
-        ),
-        pytest.param(
-            {"port_dies": 60, "lease_dies": 60, "api": range(100, 190)}, [(76, None)], id="or for longer than that"
-        ),
-        pytest.param(
-            {"lease_dies": 60, "port": False, "api": range(96, 160)}, [(88, None)], id="the same without a port"
-        ),
-        pytest.param(
-            {"port_dies": 60, "lease_dies": 60, "api": range(100, 190), "port_lives": 150},
-            [(76, 150)],
-            id="until its port answers, whatever the API server does",
-        ),
-        pytest.param(
-            {"port_dies": 60, "lease_dies": 60, "api": range(100, 130), "lease_lives": 150},
-            [(76, 152)],
-            id="or until its Lease moves: only its port is shut",
-        ),
-        pytest.param(
-            {"lease_dies": 60, "port": False, "api": range(96, 130), "lease_lives": 150},
-            [(88, 152)],
-            id="without a port when its Lease moves",
-        ),
-        pytest.param(
-            {"port_dies": 60, "lease_dies": 60, "api": often(60, 200)},
-            [(124, None)],
-            id="one reading in three fails: it is found late",
-        ),
-        pytest.param({"port_dies": 60, "api": often(60, 200)}, NEVER, id="the same, and its Lease moves"),
-        pytest.param(
-            {"port_dies": 0, "lease_dies": 60, "lease_lives": 80},
-            NEVER,
-            id="a port that never answered is none: a renewal that is late is no silence",
-        ),
-        pytest.param(
-            {"port_dies": 0, "lease_dies": 60}, [(88, None)], id="then its Lease alone tells, for the limit of that"
-        ),
-        pytest.param(
-            {"port_dies": 60, "lease_dies": 60, "lease_lives": 92, "api": range(64, 88)},
-            NEVER,
-            id="the API server was away for it too: it has time for three renewals that failed",
-        ),
-    ],
+@cases(
+    "facts, expected",
+    ("a kubelet that lives", {}, NEVER),
+    ("one that is stopped or killed", DEAD, [(76, None)]),
+    ("only its port is shut: its Lease moves", {"port_dies": 60}, NEVER),
+    ("only its Lease is refused: it lives", {"lease_dies": 60}, NEVER),
+    ("without a port, alive", {"port": False}, NEVER),
+    ("without a port, dead", {"lease_dies": 60, "port": False}, [(88, None)]),
+    ("the API server is away: no witness", {**DEAD, "api": range(60, 500)}, NEVER),
+    ("until it is back, and tells as long", {**DEAD, "api": range(60, 100)}, [(116, None)]),
+    ("no port, no Lease for a moment", {"lease_dies": 60, "port": False, "api": range(72, 80)}, [(104, None)]),
+    ("silent while its Lease cannot be read", {**DEAD, "api": range(100, 104)}, [(76, None)]),
+    ("or for longer than that", {**DEAD, "api": range(100, 190)}, [(76, None)]),
+    ("the same without a port", {"lease_dies": 60, "port": False, "api": range(96, 160)}, [(88, None)]),
+    ("until its port answers", {**DEAD, "api": range(100, 190), "port_lives": 150}, [(76, 150)]),
+    ("until its Lease moves: only its port is shut", {**DEAD, "api": range(100, 130), "lease_lives": 150}, [(76, 152)]),
+    ("no port", {"lease_dies": 60, "port": False, "api": range(96, 130), "lease_lives": 150}, [(88, 152)]),
+    ("one reading in three fails: it is late", {**DEAD, "api": often(60, 200)}, [(124, None)]),
+    ("the same, and its Lease moves", {"port_dies": 60, "api": often(60, 200)}, NEVER),
+    ("a late renewal, a port that never answered", {"port_dies": 0, "lease_dies": 60, "lease_lives": 80}, NEVER),
+    ("then its Lease alone tells, for the limit of that", {"port_dies": 0, "lease_dies": 60}, [(88, None)]),
+    ("the API server was away for it too", {**DEAD, "lease_lives": 92, "api": range(64, 88)}, NEVER),
 )
 def test_who_is_called_silent(facts: dict[str, object], expected: list[tuple[int, int | None]]) -> None:
     assert expected == spans([seen.silent for seen in history(200, **facts)])

@@ -5,6 +5,7 @@ import pytest
 from agent.pleg.relist import EVENTED
 from agent.runtime.base import RuntimePod
 from tests.agent.pleg.builders import CriRuntime, Scene, ScriptedRuntime, made
+from tools.kit.cases import cases
 
 FIRST = {"p1": "c1=x c2=r c3=u", "p2": "c1=x"}
 GONE = OSError("runtime away")
@@ -102,17 +103,13 @@ def test_pl12_without_a_list_nothing_changes(error):
     assert scene.cache.newer_than("p", 1.0, lambda _entry: None) is None, "the cache has not grown newer"
 
 
-@pytest.mark.parametrize(
-    ("marked", "pods", "breaks", "told", "still_marked", "kept"),
-    [
-        pytest.param(1, {"p": "c1=r"}, False, ["p PodSync"], False, "c1=r", id="PL13 asked, inspected"),
-        pytest.param(2, {"p": "c1=r"}, False, ["p PodSync"], False, "c1=r", id="PL13 asked twice, inspected"),
-        pytest.param(1, {"p": "c1=r"}, True, [], True, "", id="PL14 asked, cannot be inspected"),
-        pytest.param(0, {"p": "c1=r"}, True, [], False, "c1=r", id="PL15 not asked, not inspected"),
-        pytest.param(
-            1, {"p": "c1=x"}, False, ["p ContainerDied c1"], False, "c1=x", id="PL13 asked, and has changed: no PodSync"
-        ),
-    ],
+@cases(
+    "marked, pods, breaks, told, still_marked, kept",
+    ("PL13 asked, inspected", 1, {"p": "c1=r"}, False, ["p PodSync"], False, "c1=r"),
+    ("PL13 asked twice, inspected", 2, {"p": "c1=r"}, False, ["p PodSync"], False, "c1=r"),
+    ("PL14 asked, cannot be inspected", 1, {"p": "c1=r"}, True, [], True, ""),
+    ("PL15 not asked, not inspected", 0, {"p": "c1=r"}, True, [], False, "c1=r"),
+    ("PL13 asked, and has changed: no PodSync", 1, {"p": "c1=x"}, False, ["p ContainerDied c1"], False, "c1=x"),
 )
 def test_pl13_pl14_pl15_what_is_asked_for_is_inspected(marked, pods, breaks, told, still_marked, kept):
     scene = Scene()
@@ -196,17 +193,13 @@ def test_pl19_the_cache_is_as_new_as_the_beginning_of_the_list_once_all_is_in_it
     assert [made("p", "c1=r"), RuntimePod("other")] == got
 
 
-@pytest.mark.parametrize(
-    ("listed_at", "monotonic", "expected"),
-    [
-        pytest.param(None, 600.0, "pleg has yet to be successful", id="PL28 never listed"),
-        pytest.param(10.0, 70.0, "", id="PL29 a minute ago"),
-        pytest.param(10.0, 190.0, "", id="PL29 as long ago as is allowed"),
-        pytest.param(
-            10.0, 190.25, "pleg was last seen active 3m0.25s ago; threshold is 3m0s", id="PL29 longer ago than that"
-        ),
-        pytest.param(10.0, 5.0, "", id="PL29 the clock was set back"),
-    ],
+@cases(
+    "listed_at, monotonic, expected",
+    ("PL28 never listed", None, 600.0, "pleg has yet to be successful"),
+    ("PL29 a minute ago", 10.0, 70.0, ""),
+    ("PL29 as long ago as is allowed", 10.0, 190.0, ""),
+    ("PL29 longer ago than that", 10.0, 190.25, "pleg was last seen active 3m0.25s ago; threshold is 3m0s"),
+    ("PL29 the clock was set back", 10.0, 5.0, ""),
 )
 def test_pl28_pl29_is_it_healthy(listed_at, monotonic, expected):
     scene = Scene()
@@ -297,16 +290,12 @@ def test_a_runtime_that_lists_a_pod_twice_or_a_strange_one_breaks_nothing():
     assert ["p ContainerDied c1"] == scene.told()
 
 
-@pytest.mark.parametrize(
-    ("shown", "pods", "containers"),
-    [
-        pytest.param({}, 0, {}, id="nothing"),
-        pytest.param({"p": "c1=r c2=x s1=S"}, 1, {"running": 1, "exited": 1}, id="a pod with one that has ended"),
-        pytest.param(
-            {"p": "c1=r s1=S s2=S", "q": "c2=r"}, 1, {"running": 2}, id="a pod counts once, one without a sandbox not"
-        ),
-        pytest.param({"p": "c1=x c2=u s1=s"}, 0, {"exited": 1, "unknown": 1}, id="one whose sandbox has ended"),
-    ],
+@cases(
+    "shown, pods, containers",
+    ("nothing", {}, 0, {}),
+    ("a pod with one that has ended", {"p": "c1=r c2=x s1=S"}, 1, {"running": 1, "exited": 1}),
+    ("a pod counts once, one without a sandbox not", {"p": "c1=r s1=S s2=S", "q": "c2=r"}, 1, {"running": 2}),
+    ("one whose sandbox has ended", {"p": "c1=x c2=u s1=s"}, 0, {"exited": 1, "unknown": 1}),
 )
 def test_pl52_what_runs_by_the_last_list(shown, pods, containers):
     scene = Scene()

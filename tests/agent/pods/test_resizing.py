@@ -3,8 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from agent.model import Condition, Container, Pod, PodPhase, PodStatus
 from agent.pods.resizing import EVENT_INFEASIBLE, allocated, amounts, resources
 from agent.pods.sync import HOUSEKEEPING_S
@@ -12,6 +10,7 @@ from agent.status.conditions import find_condition
 from agent.store.granted import GrantedFile
 from tests.agent.pods.test_sync import Node
 from tests.agent.status.builders import NOW, make_pod
+from tools.kit.cases import cases
 
 
 def asking(cpu: str, *, memory: str = "1Gi", generation: int = 1, **fields) -> Pod:
@@ -30,6 +29,7 @@ def played(*pods: Pod) -> list[tuple[str, int] | None]:
 
 
 ENDED = PodStatus(phase=PodPhase.FAILED)
+TWO, NO_TWO = asking("2", generation=2), ("Infeasible", 2)
 BEFORE = PodStatus(
     conditions=(
         Condition("PodResizePending", "True", "Infeasible", observed_generation=4),
@@ -38,37 +38,15 @@ BEFORE = PodStatus(
 )
 
 
-@pytest.mark.parametrize(
-    ("pods", "expected"),
-    [
-        pytest.param([asking("1")], [None], id="RZ20 what a pod has when it is seen first is granted"),
-        pytest.param(
-            [asking("1"), asking("2", generation=2)], [None, ("Infeasible", 2)], id="RZ21 a change is infeasible"
-        ),
-        pytest.param(
-            [asking("1"), asking("1000m", memory="1024Mi", generation=2)],
-            [None, None],
-            id="RZ22 the same amount in other words is no change",
-        ),
-        pytest.param(
-            [asking("1"), asking("2", generation=2), asking("1", generation=3)],
-            [None, ("Infeasible", 2), None],
-            id="RZ23 a change that is taken back is forgotten",
-        ),
-        pytest.param(
-            [asking("1"), asking("2", generation=2), asking("2", generation=3)],
-            [None, ("Infeasible", 2), ("Infeasible", 2)],
-            id="RZ24 another generation for another cause leaves it",
-        ),
-        pytest.param(
-            [asking("1"), asking("2", generation=2, status=ENDED)], [None, None], id="RZ25 not of a pod that has ended"
-        ),
-        pytest.param(
-            [asking("2", generation=4, status=BEFORE)],
-            [("Infeasible", 4)],
-            id="RZ26 what an agent before us has said is said on",
-        ),
-    ],
+@cases(
+    "pods, expected",
+    ("RZ20 what a pod has when it is seen first is granted", [asking("1")], [None]),
+    ("RZ21 a change is infeasible", [asking("1"), TWO], [None, NO_TWO]),
+    ("RZ22 the same amount", [asking("1"), asking("1000m", memory="1024Mi", generation=2)], [None, None]),
+    ("RZ23 a change that is taken back", [asking("1"), TWO, asking("1", generation=3)], [None, NO_TWO, None]),
+    ("RZ24 a later generation", [asking("1"), TWO, asking("2", generation=3)], [None, NO_TWO, NO_TWO]),
+    ("RZ25 not of a pod that has ended", [asking("1"), asking("2", generation=2, status=ENDED)], [None, None]),
+    ("RZ26 what an earlier agent wrote stays", [asking("2", generation=4, status=BEFORE)], [("Infeasible", 4)]),
 )
 def test_a_change_of_resources(pods: list[Pod], expected: list[tuple[str, int] | None]) -> None:
     assert expected == played(*pods)
@@ -114,17 +92,13 @@ def test_rz29_the_pod_has_its_conditions_until_it_ends() -> None:
 SAID = PodStatus(conditions=(Condition("PodResizePending", "True", "Infeasible", observed_generation=2),))
 
 
-@pytest.mark.parametrize(
-    ("pod", "pending", "event"),
-    [
-        pytest.param(asking("2", generation=2, status=SAID), 2, False, id="RZ30 a change that waited waits on"),
-        pytest.param(asking("2", generation=2), 2, True, id="RZ31 one that came while nobody was here is told"),
-        pytest.param(asking("1"), None, False, id="RZ32 none is none"),
-        pytest.param(
-            asking("1", generation=3, status=SAID), 2, False, id="RZ33 one taken back meanwhile is said until the next"
-        ),
-        pytest.param(asking("2", status=ENDED), None, False, id="RZ34 not of a pod that has ended"),
-    ],
+@cases(
+    "pod, pending, event",
+    ("RZ30 a change that waited waits on", asking("2", generation=2, status=SAID), 2, False),
+    ("RZ31 one that came while nobody was here is told", asking("2", generation=2), 2, True),
+    ("RZ32 none is none", asking("1"), None, False),
+    ("RZ33 one taken back meanwhile is said until the next", asking("1", generation=3, status=SAID), 2, False),
+    ("RZ34 not of a pod that has ended", asking("2", status=ENDED), None, False),
 )
 def test_what_an_agent_before_us_has_granted(pod: Pod, pending: int | None, event: bool) -> None:
     found, told = allocated(None, pod, NOW, amounts(resources(asking("1"))))

@@ -14,6 +14,7 @@ from agent.probe.http import http_get
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
 from agent.probe.targets import TargetError, http_request
 from tests.agent.probe.http_target import Answer, Call, Target, self_signed
+from tools.kit.cases import cases
 
 SUCCESS, WARNING, FAILURE = HandlerResult.SUCCESS, HandlerResult.WARNING, HandlerResult.FAILURE
 REDIRECTED = "Probe terminated redirects, Response body: "
@@ -40,25 +41,19 @@ def sent(*headers: tuple[str, str]) -> dict[str, str]:
 DEFAULTS = {"User-Agent": "kube-probe/1.36", "Accept": "*/*", "Connection": "close"}
 
 
-@pytest.mark.parametrize(
-    ("headers", "changed"),
-    [
-        pytest.param([], {}, id="H1 H5 H42 H43 none: exactly three"),
-        pytest.param([("X-Muffins-Or-Cupcakes", "muffins")], {"X-Muffins-Or-Cupcakes": "muffins"}, id="H2 own"),
-        pytest.param([("User-Agent", "foo/1.0")], {"User-Agent": "foo/1.0"}, id="H3 user agent"),
-        pytest.param([("User-Agent", "")], {"User-Agent": None}, id="H4 empty user agent: none"),
-        pytest.param([("User-Agent", " ")], {"User-Agent": ""}, id="H4 one of blanks: an empty one"),
-        pytest.param([("Accept", "")], {"Accept": None}, id="H6 empty Accept: none"),
-        pytest.param([("Accept", "text/html")], {"Accept": "text/html"}, id="H6 text/html"),
-        pytest.param([("Accept", "foo/*")], {"Accept": "foo/*"}, id="H6 foo/*"),
-        pytest.param([("Accept-Encoding", "gzip")], {"Accept-Encoding": "gzip"}, id="H44 gzip"),
-        pytest.param([("Accept-Encoding", "")], {"Accept-Encoding": ""}, id="H45 empty encoding is sent"),
-        pytest.param(
-            [("User-Agent", "foo/1.0"), ("Accept", "text/html")],
-            {"User-Agent": "foo/1.0", "Accept": "text/html"},
-            id="H46 both",
-        ),
-    ],
+@cases(
+    "headers, changed",
+    ("H1 H5 H42 H43 none: exactly three", [], {}),
+    ("H2 own", [("X-Muffins-Or-Cupcakes", "muffins")], {"X-Muffins-Or-Cupcakes": "muffins"}),
+    ("H3 user agent", [("User-Agent", "foo/1.0")], {"User-Agent": "foo/1.0"}),
+    ("H4 empty user agent: none", [("User-Agent", "")], {"User-Agent": None}),
+    ("H4 one of blanks: an empty one", [("User-Agent", " ")], {"User-Agent": ""}),
+    ("H6 empty Accept: none", [("Accept", "")], {"Accept": None}),
+    ("H6 text/html", [("Accept", "text/html")], {"Accept": "text/html"}),
+    ("H6 foo/*", [("Accept", "foo/*")], {"Accept": "foo/*"}),
+    ("H44 gzip", [("Accept-Encoding", "gzip")], {"Accept-Encoding": "gzip"}),
+    ("H45 empty encoding is sent", [("Accept-Encoding", "")], {"Accept-Encoding": ""}),
+    ("H46 two", [("User-Agent", "foo/1.0"), ("Accept", "text/html")], {"User-Agent": "foo/1.0", "Accept": "text/html"}),
 )
 def test_headers(headers: list[tuple[str, str]], changed: dict[str, str | None]) -> None:
     assert {k: v for k, v in {**DEFAULTS, **changed}.items() if v is not None} == sent(*headers)
@@ -214,16 +209,14 @@ def dripping(target: list[Target], data: bytes, before: bytes = b"") -> Answer:
 
 
 NEVER_ENDING = [
-    pytest.param(b"", b"", FAILURE, id="H10 no answer at all"),
-    pytest.param(b"x", b"HTTP/1.1 200 OK\r\nX: ", FAILURE, id="headers byte by byte"),
-    pytest.param(b"a: b\r\n", b"HTTP/1.1 200 OK\r\n", FAILURE, id="headers without end"),
-    pytest.param(b"HTTP/1.1 103 Early\r\n\r\n", b"", FAILURE, id="early hints without end"),
-    pytest.param(b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", None, id="H40 headers, then a stalled body"),
-    pytest.param(b"x", b"HTTP/1.1 200 OK\r\n\r\n", None, id="a body byte by byte"),
-    pytest.param(b"x" * 9999, b"HTTP/1.1 200 OK\r\n\r\n", SUCCESS, id="a body without end: 10 KiB are enough"),
-    pytest.param(
-        b"1\r\nx\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", None, id="chunks without end"
-    ),
+    ("H10 no answer at all", b"", b"", FAILURE),
+    ("headers byte by byte", b"x", b"HTTP/1.1 200 OK\r\nX: ", FAILURE),
+    ("headers without end", b"a: b\r\n", b"HTTP/1.1 200 OK\r\n", FAILURE),
+    ("early hints without end", b"HTTP/1.1 103 Early\r\n\r\n", b"", FAILURE),
+    ("H40 headers, then a stalled body", b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", None),
+    ("a body byte by byte", b"x", b"HTTP/1.1 200 OK\r\n\r\n", None),
+    ("a body without end: 10 KiB are enough", b"x" * 9999, b"HTTP/1.1 200 OK\r\n\r\n", SUCCESS),
+    ("chunks without end", b"1\r\nx\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", None),
 ]
 
 
@@ -247,7 +240,7 @@ def test_a_redirect_whose_body_stalls(framing: str, timeout_s: float, expected: 
         assert expected is ask(target, timeout_s=timeout_s).result
 
 
-@pytest.mark.parametrize(("data", "before", "expected"), NEVER_ENDING)
+@cases("data, before, expected", *NEVER_ENDING)
 def test_a_peer_that_never_ends_costs_the_timeout_and_no_more(
     data: bytes, before: bytes, expected: HandlerResult | None
 ) -> None:
@@ -263,16 +256,12 @@ def test_a_peer_that_never_ends_costs_the_timeout_and_no_more(
     assert time.monotonic() - begun < 10
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        pytest.param(b"", "EOF", id="H8 the connection is dropped"),
-        pytest.param(b"nonsense\r\n\r\n", "transport connection broken", id="no HTTP"),
-        pytest.param(b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\n\r\n", "parse Location", id="a broken Location"),
-        pytest.param(
-            b"HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1/\r\n\r\n", "protocol scheme", id="to another scheme"
-        ),
-    ],
+@cases(
+    "data, expected",
+    ("H8 the connection is dropped", b"", "EOF"),
+    ("no HTTP", b"nonsense\r\n\r\n", "transport connection broken"),
+    ("a broken Location", b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\n\r\n", "parse Location"),
+    ("to another scheme", b"HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1/\r\n\r\n", "protocol scheme"),
 )
 def test_answers_that_fail(data: bytes, expected: str) -> None:
     with Target(lambda call: call.send(data)) as target:

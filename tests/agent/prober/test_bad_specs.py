@@ -18,6 +18,7 @@ from agent.processes.command import run_command
 from agent.semantics import Semantics
 from agent.wire.pod import parse_pod
 from agent.wire.status import parse_status
+from tools.kit.cases import cases
 from tools.kit.clock import Clock
 
 TRUE = {"exec": {"command": ["true"]}}
@@ -67,80 +68,51 @@ class Probed:
         return {Result.SUCCESS: SUCCESS, Result.FAILURE: FAILURE}.get(self.results.get(f"test://{container}"), "none")
 
 
-@pytest.mark.parametrize(
-    ("probe", "result", "said"),
-    [
-        pytest.param({**TRUE, "periodSeconds": -5}, SUCCESS, None, id="a negative period"),
-        pytest.param({**TRUE, "initialDelaySeconds": -5}, SUCCESS, None, id="a negative delay"),
-        pytest.param({**TRUE, "failureThreshold": -1, "successThreshold": -1}, SUCCESS, None, id="negative thresholds"),
-        pytest.param(
-            {"exec": {"command": ["sleep", "9"]}, "timeoutSeconds": -1},
-            FAILURE,
-            "timed out",
-            id="a command with a negative timeout",
-        ),
-        pytest.param({"httpGet": HERE, "timeoutSeconds": -1}, FAILURE, "deadline", id="a request with one"),
-        pytest.param({"tcpSocket": HERE, "timeoutSeconds": -1}, FAILURE, "timeout", id="a connection with one"),
-        pytest.param({"grpc": {"port": 1}, "timeoutSeconds": -1}, FAILURE, "timeout", id="gRPC with one"),
-        pytest.param({**TRUE, "timeoutSeconds": 2**31 - 1}, SUCCESS, None, id="a timeout of decades"),
-        pytest.param({**TRUE, "httpGet": HERE}, SUCCESS, None, id="a command and a request: the command counts"),
-        pytest.param({}, FAILURE, "missing probe handler", id="no handler"),
-        pytest.param({"exec": {}}, FAILURE, "command is empty", id="no command"),
-        pytest.param({"exec": {"command": ["a\0b"]}}, FAILURE, "null", id="a null in a command"),
-        pytest.param({"httpGet": {**HERE, "port": 70000}}, FAILURE, "invalid port number: 70000", id="port 70000"),
-        pytest.param({"httpGet": {**HERE, "port": -1}}, FAILURE, "invalid port number: -1", id="port -1"),
-        pytest.param({"httpGet": {**HERE, "port": "web"}}, FAILURE, "invalid syntax", id="a port of no name"),
-        pytest.param({"httpGet": {"host": "127.0.0.1"}}, FAILURE, "invalid port number: 0", id="no port"),
-        pytest.param(
-            {"httpGet": {**HERE, "port": "9" * 5000}}, FAILURE, "value out of range", id="a port of 5000 digits"
-        ),
-        pytest.param(
-            {"tcpSocket": {**HERE, "port": "9" * 19}}, FAILURE, "value out of range", id="a port of 19 digits"
-        ),
-        pytest.param({"tcpSocket": {**HERE, "port": ""}}, FAILURE, "invalid syntax", id="an empty port"),
-        pytest.param(
-            {"tcpSocket": {**HERE, "port": "\u0663"}}, FAILURE, "invalid syntax", id="a port in other figures"
-        ),
-        pytest.param({**TRUE, "periodSeconds": 2**31 - 1}, SUCCESS, None, id="a period of decades"),
-        pytest.param({**TRUE, "periodSeconds": 0}, SUCCESS, None, id="a period of 0: the default"),
-        pytest.param(
-            {"httpGet": {**HERE, "httpHeaders": [{"name": "X", "value": "a\r\nEvil: 1"}]}},
-            FAILURE,
-            'invalid header field value for "X"',
-            id="a header that is two",
-        ),
-        pytest.param(
-            {"httpGet": {**HERE, "path": "/\r\nEvil: 1"}}, FAILURE, "/%0D%0AEvil:%201", id="a path that is two lines"
-        ),
-        pytest.param(
-            {"exec": {"command": ["true", "x" * 200_000]}}, FAILURE, "argument list too long", id="a long word"
-        ),
-        pytest.param(
-            {"grpc": {"port": 1, "service": "x" * 10_240}}, FAILURE, "timeout", id="a service of ten thousand letters"
-        ),
-        pytest.param(
-            {**TRUE, "httpGet": HERE, "tcpSocket": HERE, "grpc": {"port": 1}}, SUCCESS, None, id="all handlers"
-        ),
-        pytest.param({**TRUE, "unknown": {"a": [None]}}, SUCCESS, None, id="a field that we do not know"),
-        pytest.param({"tcpSocket": {**HERE, "port": 70000}}, FAILURE, "invalid port number", id="a connection's"),
-        pytest.param({"grpc": {"port": 70000}}, FAILURE, "not valid", id="gRPC's"),
-        pytest.param(
-            {"httpGet": {**HERE, "scheme": "GOPHER"}}, FAILURE, "unsupported protocol", id="an unknown scheme"
-        ),
-        pytest.param({"httpGet": {**HERE, "scheme": "a b"}}, FAILURE, "first path segment", id="no scheme at all"),
-        pytest.param({"httpGet": {**HERE, "host": "a b"}}, FAILURE, "invalid URL escape", id="no host"),
-        pytest.param({"httpGet": {**HERE, "path": "\0"}}, FAILURE, "refused", id="a null in a path"),
-        pytest.param(
-            {"httpGet": {**HERE, "httpHeaders": [{"name": "a b", "value": "c"}]}}, FAILURE, "header", id="a bad header"
-        ),
-        pytest.param(
-            {"tcpSocket": {**HERE, "host": "x" * 300}}, FAILURE, "dial tcp: lookup", id="a host of 300 letters"
-        ),
-        pytest.param(
-            {"tcpSocket": {**HERE, "host": "ä" * 70}}, FAILURE, "dial tcp: lookup", id="a host of odd letters"
-        ),
-        pytest.param({"tcpSocket": {**HERE, "host": "a\0b"}}, FAILURE, "no such host", id="a null in a host"),
-    ],
+@cases(
+    "probe, result, said",
+    ("a negative period", {**TRUE, "periodSeconds": -5}, SUCCESS, None),
+    ("a negative delay", {**TRUE, "initialDelaySeconds": -5}, SUCCESS, None),
+    ("negative thresholds", {**TRUE, "failureThreshold": -1, "successThreshold": -1}, SUCCESS, None),
+    ("a negative timeout", {"exec": {"command": ["sleep", "9"]}, "timeoutSeconds": -1}, FAILURE, "timed out"),
+    ("a request with one", {"httpGet": HERE, "timeoutSeconds": -1}, FAILURE, "deadline"),
+    ("a connection with one", {"tcpSocket": HERE, "timeoutSeconds": -1}, FAILURE, "timeout"),
+    ("gRPC with one", {"grpc": {"port": 1}, "timeoutSeconds": -1}, FAILURE, "timeout"),
+    ("a timeout of decades", {**TRUE, "timeoutSeconds": 2**31 - 1}, SUCCESS, None),
+    ("a command and a request: the command counts", {**TRUE, "httpGet": HERE}, SUCCESS, None),
+    ("no handler", {}, FAILURE, "missing probe handler"),
+    ("no command", {"exec": {}}, FAILURE, "command is empty"),
+    ("a null in a command", {"exec": {"command": ["a\0b"]}}, FAILURE, "null"),
+    ("port 70000", {"httpGet": {**HERE, "port": 70000}}, FAILURE, "invalid port number: 70000"),
+    ("port -1", {"httpGet": {**HERE, "port": -1}}, FAILURE, "invalid port number: -1"),
+    ("a port of no name", {"httpGet": {**HERE, "port": "web"}}, FAILURE, "invalid syntax"),
+    ("no port", {"httpGet": {"host": "127.0.0.1"}}, FAILURE, "invalid port number: 0"),
+    ("a port of 5000 digits", {"httpGet": {**HERE, "port": "9" * 5000}}, FAILURE, "value out of range"),
+    ("a port of 19 digits", {"tcpSocket": {**HERE, "port": "9" * 19}}, FAILURE, "value out of range"),
+    ("an empty port", {"tcpSocket": {**HERE, "port": ""}}, FAILURE, "invalid syntax"),
+    ("a port in other figures", {"tcpSocket": {**HERE, "port": "\u0663"}}, FAILURE, "invalid syntax"),
+    ("a period of decades", {**TRUE, "periodSeconds": 2**31 - 1}, SUCCESS, None),
+    ("a period of 0: the default", {**TRUE, "periodSeconds": 0}, SUCCESS, None),
+    (
+        "a header that is two",
+        {"httpGet": {**HERE, "httpHeaders": [{"name": "X", "value": "a\r\nEvil: 1"}]}},
+        FAILURE,
+        'invalid header field value for "X"',
+    ),
+    ("a path that is two lines", {"httpGet": {**HERE, "path": "/\r\nEvil: 1"}}, FAILURE, "/%0D%0AEvil:%201"),
+    ("a long word", {"exec": {"command": ["true", "x" * 200_000]}}, FAILURE, "argument list too long"),
+    ("a service of ten thousand letters", {"grpc": {"port": 1, "service": "x" * 10_240}}, FAILURE, "timeout"),
+    ("all handlers", {**TRUE, "httpGet": HERE, "tcpSocket": HERE, "grpc": {"port": 1}}, SUCCESS, None),
+    ("a field that we do not know", {**TRUE, "unknown": {"a": [None]}}, SUCCESS, None),
+    ("a connection's", {"tcpSocket": {**HERE, "port": 70000}}, FAILURE, "invalid port number"),
+    ("gRPC's", {"grpc": {"port": 70000}}, FAILURE, "not valid"),
+    ("an unknown scheme", {"httpGet": {**HERE, "scheme": "GOPHER"}}, FAILURE, "unsupported protocol"),
+    ("no scheme at all", {"httpGet": {**HERE, "scheme": "a b"}}, FAILURE, "first path segment"),
+    ("no host", {"httpGet": {**HERE, "host": "a b"}}, FAILURE, "invalid URL escape"),
+    ("a null in a path", {"httpGet": {**HERE, "path": "\0"}}, FAILURE, "refused"),
+    ("a bad header", {"httpGet": {**HERE, "httpHeaders": [{"name": "a b", "value": "c"}]}}, FAILURE, "header"),
+    ("a host of 300 letters", {"tcpSocket": {**HERE, "host": "x" * 300}}, FAILURE, "dial tcp: lookup"),
+    ("a host of odd letters", {"tcpSocket": {**HERE, "host": "ä" * 70}}, FAILURE, "dial tcp: lookup"),
+    ("a null in a host", {"tcpSocket": {**HERE, "host": "a\0b"}}, FAILURE, "no such host"),
 )
 def test_a_probe_that_should_not_be_costs_its_container_alone(
     probe: Any, result: str, said: str | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

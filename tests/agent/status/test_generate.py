@@ -21,6 +21,7 @@ from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, San
 from agent.semantics import Semantics
 from agent.status.generate import MESSAGE_INIT_LOST, MESSAGE_LOST, Host, Inputs, generate_status
 from tests.agent.status.builders import NOW, condition, exited, make_pod, make_status, running, sidecar, waiting, words
+from tools.kit.cases import cases
 
 LOST = ContainerTerminated(137, "ContainerStatusUnknown", MESSAGE_LOST)
 
@@ -135,45 +136,18 @@ def test_gs13_a_sidecar_lost_while_the_app_runs_waits() -> None:
 ENDED_WELL = PodStatus(phase=PodPhase.SUCCEEDED, reason="Test", message="test", container_statuses=(exited("a", 0),))
 
 
-@pytest.mark.parametrize(
-    ("policy", "api", "old", "expected"),
-    [
-        pytest.param(
-            "Always",
-            PodStatus(phase=PodPhase.SUCCEEDED),
-            None,
-            ("Succeeded", "", ""),
-            id="GS14 the API says Succeeded and the containers are gone",
-        ),
-        pytest.param(
-            "Always",
-            PodStatus(phase=PodPhase.RUNNING),
-            replace(ENDED_WELL, container_statuses=(waiting("a"),)),
-            ("Succeeded", "Test", "test"),
-            id="GS15 the old status is terminal",
-        ),
-        pytest.param(
-            "Never",
-            PodStatus(phase=PodPhase.RUNNING),
-            ENDED_WELL,
-            ("Succeeded", "Test", "test"),
-            id="GS16 the old status is terminal, policy Never",
-        ),
-        pytest.param(
-            "Always",
-            PodStatus(phase=PodPhase.RUNNING),
-            None,
-            ("Pending", "", ""),
-            id="GS17 Running falls back to Pending",
-        ),
-        pytest.param(
-            "Always",
-            PodStatus(),
-            PodStatus(phase=PodPhase.PENDING, reason="Test", message="test"),
-            ("Pending", "Test", "test"),
-            id="GS18 the same phase keeps its words",
-        ),
-    ],
+WELL_AND_WAITING = replace(ENDED_WELL, container_statuses=(waiting("a"),))
+RUNNING = PodStatus(phase=PodPhase.RUNNING)
+PENDING_FOR_TEST = PodStatus(phase=PodPhase.PENDING, reason="Test", message="test")
+
+
+@cases(
+    "policy, api, old, expected",
+    ("GS14 the API says Succeeded", "Always", PodStatus(phase=PodPhase.SUCCEEDED), None, ("Succeeded", "", "")),
+    ("GS15 the old status is terminal", "Always", RUNNING, WELL_AND_WAITING, ("Succeeded", "Test", "test")),
+    ("GS16 the same with policy Never", "Never", RUNNING, ENDED_WELL, ("Succeeded", "Test", "test")),
+    ("GS17 Running falls back to Pending", "Always", RUNNING, None, ("Pending", "", "")),
+    ("GS18 the same phase keeps its reason", "Always", PodStatus(), PENDING_FOR_TEST, ("Pending", "Test", "test")),
 )
 def test_phase_reason_and_message(
     policy: RestartPolicy, api: PodStatus, old: PodStatus | None, expected: tuple[str, str, str]
@@ -204,17 +178,13 @@ def test_gs20_a_deleted_pod_that_ended_keeps_its_disruption_target() -> None:
 NEW, OLD = Sandbox(True, "127.0.1.2", id="test://new"), Sandbox(False, "", id="test://old")
 
 
-@pytest.mark.parametrize(
-    ("sandboxes", "of_app", "expected"),
-    [
-        pytest.param((NEW,), "test://new", "Running", id="GS21 the app container is one of the newest sandbox"),
-        pytest.param((NEW, OLD), "test://old", "Pending", id="GS22 of an older one: the pod begins anew"),
-        pytest.param((NEW,), "test://gone", "Pending", id="GS22 of one that has gone"),
-        pytest.param(
-            (replace(NEW, ready=False),), "test://new", "Pending", id="GS23 the newest sandbox is not ready any more"
-        ),
-        pytest.param((), "test://new", "Pending", id="GS23 there is no sandbox"),
-    ],
+@cases(
+    "sandboxes, of_app, expected",
+    ("GS21 the app container is one of the newest sandbox", (NEW,), "test://new", "Running"),
+    ("GS22 of an older one: the pod begins anew", (NEW, OLD), "test://old", "Pending"),
+    ("GS22 of one that has gone", (NEW,), "test://gone", "Pending"),
+    ("GS23 the newest sandbox is not ready any more", (replace(NEW, ready=False),), "test://new", "Pending"),
+    ("GS23 there is no sandbox", (), "test://new", "Pending"),
 )
 def test_the_phase_while_a_sidecar_has_not_started(
     sandboxes: tuple[Sandbox, ...], of_app: str, expected: PodPhase
@@ -249,19 +219,13 @@ def test_the_second_newest_instance_gives_the_last_state() -> None:
 BACK_OFF = ContainerWaiting("CrashLoopBackOff", "back-off 10s")
 
 
-@pytest.mark.parametrize(
-    ("pod", "given", "expected_state", "expected_last"),
-    [
-        pytest.param(POD, (dead("a", 1),), BACK_OFF, 1, id="ended and to be restarted: it waits"),
-        pytest.param(POD, (), BACK_OFF, None, id="never started"),
-        pytest.param(POD, (instance("a"),), ContainerRunning(NOW), None, id="it runs by now"),
-        pytest.param(
-            replace(POD, restart_policy=RestartPolicy.NEVER), (dead("a", 1),), None, None, id="it is never restarted"
-        ),
-        pytest.param(
-            replace(POD, deletion_timestamp=NOW), (), ContainerWaiting("ContainerCreating"), None, id="deleted"
-        ),
-    ],
+@cases(
+    "pod, given, expected_state, expected_last",
+    ("ended and to be restarted: it waits", POD, (dead("a", 1),), BACK_OFF, 1),
+    ("never started", POD, (), BACK_OFF, None),
+    ("it runs by now", POD, (instance("a"),), ContainerRunning(NOW), None),
+    ("it is never restarted", replace(POD, restart_policy=RestartPolicy.NEVER), (dead("a", 1),), None, None),
+    ("deleted", replace(POD, deletion_timestamp=NOW), (), ContainerWaiting("ContainerCreating"), None),
 )
 def test_why_a_container_did_not_start(
     pod: Pod, given: list[RuntimeContainer], expected_state: ContainerState, expected_last: ContainerState | None

@@ -1,12 +1,11 @@
 """What the status manager counts (rows S98, S103)."""
 
-import pytest
-
 from agent.model import ContainerStatus, ContainerTerminated, PodPhase, PodStatus
 from agent.status.termination import Termination, terminations
 from kube.errors import ServerError
 from tests.agent.status.builders import make_status, running, waiting
 from tests.agent.status.scene import Scene
+from tools.kit.cases import cases
 
 
 def status(
@@ -23,25 +22,18 @@ def ended(name: str, exit_code: int = 3, reason: str = "Error") -> ContainerStat
     return ContainerStatus(name, ContainerTerminated(exit_code, reason))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        pytest.param(
-            status(running("a")),
-            status(ended("a")),
-            [Termination("container", 3, "Error")],
-            id="it ran",
-        ),
-        pytest.param(status(), status(ended("a")), [Termination("container", 3, "Error")], id="never seen"),
-        pytest.param(status(ended("a")), status(ended("a", 0)), [], id="it had ended, otherwise"),
-        pytest.param(status(ended("a")), status(waiting("a")), [], id="it waits again"),
-        pytest.param(
-            status(),
-            status(init=ended("i"), ephemeral=ended("e", 0, "")),
-            [Termination("init_container", 3, "Error"), Termination("ephemeral_container", 0, "")],
-            id="of each kind",
-        ),
-    ],
+@cases(
+    "old, new, expected",
+    ("it ran", status(running("a")), status(ended("a")), [Termination("container", 3, "Error")]),
+    ("never seen", status(), status(ended("a")), [Termination("container", 3, "Error")]),
+    ("it had ended, otherwise", status(ended("a")), status(ended("a", 0)), []),
+    ("it waits again", status(ended("a")), status(waiting("a")), []),
+    (
+        "of each kind",
+        status(),
+        status(init=ended("i"), ephemeral=ended("e", 0, "")),
+        [Termination("init_container", 3, "Error"), Termination("ephemeral_container", 0, "")],
+    ),
 )
 def test_s98_a_container_that_ends_is_counted_once(old: PodStatus, new: PodStatus, expected: list[Termination]) -> None:
     assert expected == terminations(old, new)

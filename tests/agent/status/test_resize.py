@@ -1,7 +1,5 @@
 """Rows RZ: the conditions of a resize, as TestPodResizeConditions of status_manager_test.go of v1.36.3 and beyond."""
 
-import pytest
-
 from agent.model import PodStatus
 from agent.runtime.base import RuntimePod, Sandbox
 from agent.semantics import Semantics
@@ -17,6 +15,7 @@ from agent.status.resize import (
     without_progress,
 )
 from tests.agent.status.builders import NOW, condition, make_pod
+from tools.kit.cases import cases
 
 LATER = NOW + 10
 
@@ -37,59 +36,29 @@ def _made(kind: str, reason: str, message: str, since: float, at: float, generat
 WAITS = with_pending(NO_RESIZES, "Infeasible", "no room", 1, NOW)[0]
 RUNS = with_progress(NO_RESIZES, "", "", 1, NOW)[0]
 FAILED = with_progress(RUNS, "Error", "so", 1, NOW)[0]
+NEXT_GENERATION = pending("Infeasible", "no room", generation=2)
+PENDING = ["foreign", "PodResizePending"]
 
 
-@pytest.mark.parametrize(
-    ("before", "asked", "expected", "changed"),
-    [
-        pytest.param(
-            NO_RESIZES, ("Infeasible", "", 1), pending("Infeasible", since=LATER), True, id="RZ1 the first is a change"
-        ),
-        pytest.param(
-            NO_RESIZES,
-            ("OutOfcpu", "m", 1),
-            pending("Deferred", "m", since=LATER),
-            True,
-            id="RZ2 whatever else keeps it is told as Deferred",
-        ),
-        pytest.param(
-            WAITS,
-            ("Infeasible", "else", 1),
-            pending("Infeasible", "else"),
-            False,
-            id="RZ3 other words are no change and keep its time",
-        ),
-        pytest.param(
-            WAITS,
-            ("Infeasible", "no room", 2),
-            pending("Infeasible", "no room", generation=2),
-            True,
-            id="RZ4 another generation is a change and keeps its time",
-        ),
-        pytest.param(
-            WAITS,
-            ("", "no room", 1),
-            pending("Deferred", "no room", since=LATER),
-            True,
-            id="RZ5 another reason is a change with a time of its own",
-        ),
-    ],
+@cases(
+    "before, asked, expected, changed",
+    ("RZ1 the first is a change", NO_RESIZES, ("Infeasible", "", 1), pending("Infeasible", since=LATER), True),
+    ("RZ2 any other reason is Deferred", NO_RESIZES, ("OutOfcpu", "m", 1), pending("Deferred", "m", since=LATER), True),
+    ("RZ3 another message is no change", WAITS, ("Infeasible", "else", 1), pending("Infeasible", "else"), False),
+    ("RZ4 a new generation keeps its time", WAITS, ("Infeasible", "no room", 2), NEXT_GENERATION, True),
+    ("RZ5 another reason, another time", WAITS, ("", "no room", 1), pending("Deferred", "no room", since=LATER), True),
 )
 def test_a_resize_that_is_not_granted(before: Resizes, asked, expected, changed: bool) -> None:
     assert (Resizes(pending=expected), changed) == with_pending(before, *asked, LATER)
 
 
-@pytest.mark.parametrize(
-    ("before", "asked", "expected", "generation", "changed"),
-    [
-        pytest.param(NO_RESIZES, ("", "", 2), progress(since=LATER, generation=2), 2, True, id="RZ6 the first"),
-        pytest.param(RUNS, ("", "", 2), progress(), 1, False, id="RZ7 a later one keeps the generation"),
-        pytest.param(
-            RUNS, ("Error", "so", 2), progress("Error", "so", since=LATER), 1, True, id="RZ8 an error is a change"
-        ),
-        pytest.param(FAILED, ("", "", 2), progress("Error", "so"), 1, False, id="RZ9 without words the old ones stay"),
-        pytest.param(FAILED, ("Error", "no", 2), progress("Error", "no"), 1, True, id="RZ10 other words are a change"),
-    ],
+@cases(
+    "before, asked, expected, generation, changed",
+    ("RZ6 the first", NO_RESIZES, ("", "", 2), progress(since=LATER, generation=2), 2, True),
+    ("RZ7 a later one keeps the generation", RUNS, ("", "", 2), progress(), 1, False),
+    ("RZ8 an error is a change", RUNS, ("Error", "so", 2), progress("Error", "so", since=LATER), 1, True),
+    ("RZ9 without words the old ones stay", FAILED, ("", "", 2), progress("Error", "so"), 1, False),
+    ("RZ10 other words are a change", FAILED, ("Error", "no", 2), progress("Error", "no"), 1, True),
 )
 def test_a_resize_that_is_not_yet_in_effect(before: Resizes, asked, expected, generation: int, changed: bool) -> None:
     assert (Resizes(in_progress=expected), generation, changed) == with_progress(before, *asked, LATER)
@@ -112,25 +81,13 @@ def test_rz13_a_pod_without_a_generation_has_none_in_them() -> None:
     assert WAITS == of_generation(WAITS, 7)
 
 
-@pytest.mark.parametrize(
-    ("resizes", "fields", "expected"),
-    [
-        pytest.param(WAITS, {}, ["foreign", "PodResizePending"], id="RZ14 behind those of others"),
-        pytest.param(
-            Resizes(WAITS.pending, RUNS.in_progress),
-            {},
-            ["foreign", "PodResizePending", "PodResizeInProgress"],
-            id="RZ15 what waits before what runs",
-        ),
-        pytest.param(NO_RESIZES, {}, ["foreign"], id="RZ16 what the API server has of them is not taken over"),
-        pytest.param(WAITS, {"pod_is_terminal": True}, ["foreign"], id="RZ17 a pod that has ended has none"),
-        pytest.param(
-            WAITS,
-            {"semantics": Semantics(owns_unschedulable=True)},
-            ["foreign", "PodResizePending"],
-            id="CM19 a kubelet of old leaves what is there",
-        ),
-    ],
+@cases(
+    "resizes, fields, expected",
+    ("RZ14 behind those of others", WAITS, {}, ["foreign", "PodResizePending"]),
+    ("RZ15 waiting before running", Resizes(WAITS.pending, RUNS.in_progress), {}, [*PENDING, "PodResizeInProgress"]),
+    ("RZ16 what the API server has of them is not taken over", NO_RESIZES, {}, ["foreign"]),
+    ("RZ17 a pod that has ended has none", WAITS, {"pod_is_terminal": True}, ["foreign"]),
+    ("CM19 an old kubelet keeps what is there", WAITS, {"semantics": Semantics(owns_unschedulable=True)}, PENDING),
 )
 def test_in_the_status(resizes: Resizes, fields, expected: list[str]) -> None:
     old = PodStatus(conditions=(condition("foreign"), condition("PodResizePending", reason="Deferred")))

@@ -21,6 +21,7 @@ from agent.status.conditions import find_condition
 from agent.status.generate import Inputs, generate_status
 from agent.status.phase import pod_phase
 from tests.agent.status.builders import NOW, condition, exited, make_pod, running, waiting, words
+from tools.kit.cases import cases
 
 ALL = (RestartRule("RestartAllContainers", "In", (42,)),)
 APP = Container("b", restart_policy=RestartPolicy.NEVER, restart_rules=ALL)
@@ -69,20 +70,14 @@ def test_the_condition(phase: str, old: PodStatus, instances: tuple, expected: t
     assert (expected, 0) == (words(made), made.observed_generation)
 
 
-@pytest.mark.parametrize(
-    ("pod", "status", "instances", "expected"),
-    [
-        pytest.param(POD, GOING_ON, (instance("b"),), True, id="A7 it is going on"),
-        pytest.param(POD, PodStatus(), (instance("b", 42),), True, id="A8 an app container ended by the rule"),
-        pytest.param(
-            make_pod("a", init=(APP,)), PodStatus(), (instance("b", 42),), True, id="A9 an init container did"
-        ),
-        pytest.param(make_pod("a", init=(SIDECAR,)), PodStatus(), (instance("b", 42),), True, id="A10 a sidecar did"),
-        pytest.param(POD, PodStatus(), (instance("a", 1),), False, id="A11 one without rules did"),
-        pytest.param(
-            POD, PodStatus(container_statuses=(exited("b", 42),)), (), False, id="A12 the runtime does not know it"
-        ),
-    ],
+@cases(
+    "pod, status, instances, expected",
+    ("A7 it is going on", POD, GOING_ON, (instance("b"),), True),
+    ("A8 an app container ended by the rule", POD, PodStatus(), (instance("b", 42),), True),
+    ("A9 an init container did", make_pod("a", init=(APP,)), PodStatus(), (instance("b", 42),), True),
+    ("A10 a sidecar did", make_pod("a", init=(SIDECAR,)), PodStatus(), (instance("b", 42),), True),
+    ("A11 one without rules did", POD, PodStatus(), (instance("a", 1),), False),
+    ("A12 the runtime does not know it", POD, PodStatus(container_statuses=(exited("b", 42),)), (), False),
 )
 def test_whether_all_restart(pod: Pod, status: PodStatus, instances: tuple, expected: bool) -> None:
     assert expected is restarting.all_containers_restart(pod, status, runtime(*instances))

@@ -9,6 +9,7 @@ from agent.model import ContainerStatus, ContainerTerminated, Pod, PodPhase, Pod
 from agent.semantics import Semantics
 from agent.status.termination import terminated_status
 from tests.agent.status.builders import exited, make_pod, make_status, running, waiting
+from tools.kit.cases import cases
 
 LOST = ContainerTerminated(
     137, "ContainerStatusUnknown", "The container could not be located when the pod was terminated"
@@ -59,43 +60,19 @@ OK = ContainerTerminated(0)
 TWO = ContainerTerminated(2)
 
 
-@pytest.mark.parametrize(
-    ("init", "app", "expected_init", "expected_app"),
-    [
-        pytest.param([], [waiting("a", last_state=TWO)], "", "137", id="S33 last state set"),
-        pytest.param([], [waiting("a")], "", "137", id="S34 no previous state"),
-        pytest.param([waiting("i")], [waiting("a")], "137", "W", id="S35 uninitialized, one init waits"),
-        pytest.param([waiting("i"), waiting("j")], [waiting("a")], "137 W", "W", id="S36 uninitialized, two init wait"),
-        pytest.param(
-            [waiting("i"), waiting("j"), exited("k", 1), waiting("l")],
-            [waiting("a")],
-            "137 137 1 W",
-            "W",
-            id="S37 gaps",
-        ),
-        pytest.param(
-            [waiting("i"), waiting("j"), exited("k", 1)], [waiting("a")], "137 137 1", "W", id="S38 the last one failed"
-        ),
-        pytest.param(
-            [waiting("i"), waiting("j"), exited("k", 0)],
-            [waiting("a")],
-            "137 137 0",
-            "137",
-            id="S39 the last one ended 0",
-        ),
-        pytest.param(
-            [waiting("i"), waiting("j"), waiting("k", last_state=OK)],
-            [waiting("a")],
-            "137 137 137",
-            "137",
-            id="S40 the last one ended 0 before",
-        ),
-        pytest.param([waiting("i")], [running("a")], "137", "137", id="S41 a running app proves init"),
-        pytest.param([waiting("i")], [exited("a", 0)], "137", "0", id="S42 an ended app proves init"),
-        pytest.param(
-            [waiting("i")], [waiting("a", last_state=OK)], "137", "137", id="S43 an app that ended before proves init"
-        ),
-    ],
+@cases(
+    "init, app, expected_init, expected_app",
+    ("S33 last state set", [], [waiting("a", last_state=TWO)], "", "137"),
+    ("S34 no previous state", [], [waiting("a")], "", "137"),
+    ("S35 uninitialized, one init waits", [waiting("i")], [waiting("a")], "137", "W"),
+    ("S36 uninitialized, two init wait", [waiting("i"), waiting("j")], [waiting("a")], "137 W", "W"),
+    ("S37 gaps", [waiting("i"), waiting("j"), exited("k", 1), waiting("l")], [waiting("a")], "137 137 1 W", "W"),
+    ("S38 the last one failed", [waiting("i"), waiting("j"), exited("k", 1)], [waiting("a")], "137 137 1", "W"),
+    ("S39 the last one ended 0", [waiting("i"), waiting("j"), exited("k", 0)], [waiting("a")], "137 137 0", "137"),
+    ("S40 ended 0", [waiting("i"), waiting("j"), waiting("k", last_state=OK)], [waiting("a")], "137 137 137", "137"),
+    ("S41 a running app proves init", [waiting("i")], [running("a")], "137", "137"),
+    ("S42 an ended app proves init", [waiting("i")], [exited("a", 0)], "137", "0"),
+    ("S43 an app that ended before proves init", [waiting("i")], [waiting("a", last_state=OK)], "137", "137"),
 )
 def test_states_of_a_terminated_pod(
     init: Sequence[ContainerStatus], app: Sequence[ContainerStatus], expected_init: str, expected_app: str

@@ -16,6 +16,7 @@ from tests.cli.doctor.test_configz import TOLD
 from tests.cli.served import NAMESPACE, Extender, serving, status_of
 from tests.scripted.tls import make_authority
 from tools.fakes import portforward
+from tools.kit.cases import cases
 
 PATIENT_S = 60.0  # a process that starts on a machine that others keep busy
 SETS = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/readygate-agent"
@@ -92,30 +93,17 @@ def test_all_is_well(whole, capsys):
     assert (0, []) == doctor(capsys, "--scheduler", whole.scheduler)
 
 
-@pytest.mark.parametrize(
-    ("path", "answer", "expected"),
-    [
-        pytest.param(SETS, status_of(404, "NotFound", "none"), ("error", "no-health-daemonset"), id="no DaemonSet"),
-        pytest.param(SETS, status_of(403, "Forbidden", "not you"), ("unknown", "unread"), id="a DaemonSet not for us"),
-        pytest.param(
-            REVIEWS, {"status": {"allowed": False}}, ("error", "right-missing"), id="an account without rights"
-        ),
-        pytest.param(REVIEWS, (200, b"<"), ("unknown", "unread"), id="an answer that is none"),
-        pytest.param(
-            CONFIGURATION,
-            {"data": {"extender.yaml": "gate: x"}},
-            ("unknown", "configuration-unread"),
-            id="a wrong file",
-        ),
-        pytest.param(
-            EXTENDERS, status_of(404, "NotFound", "none"), ("unknown", "configuration-unread"), id="static pods"
-        ),
-        pytest.param(EXTENDERS, {}, ("unknown", "configuration-unread"), id="a DaemonSet of another kind"),
-        pytest.param(
-            CONFIGURATION, status_of(404, "NotFound", "none"), ("unknown", "configuration-unread"), id="no ConfigMap"
-        ),
-        pytest.param("/version", {"gitVersion": "v1.20.1"}, ("warning", "version-unsupported"), id="an old API server"),
-    ],
+@cases(
+    "path, answer, expected",
+    ("no DaemonSet", SETS, status_of(404, "NotFound", "none"), ("error", "no-health-daemonset")),
+    ("a DaemonSet not for us", SETS, status_of(403, "Forbidden", "not you"), ("unknown", "unread")),
+    ("an account without rights", REVIEWS, {"status": {"allowed": False}}, ("error", "right-missing")),
+    ("an answer that is none", REVIEWS, (200, b"<"), ("unknown", "unread")),
+    ("a wrong file", CONFIGURATION, {"data": {"extender.yaml": "gate: x"}}, ("unknown", "configuration-unread")),
+    ("static pods", EXTENDERS, status_of(404, "NotFound", "none"), ("unknown", "configuration-unread")),
+    ("a DaemonSet of another kind", EXTENDERS, {}, ("unknown", "configuration-unread")),
+    ("no ConfigMap", CONFIGURATION, status_of(404, "NotFound", "none"), ("unknown", "configuration-unread")),
+    ("an old API server", "/version", {"gitVersion": "v1.20.1"}, ("warning", "version-unsupported")),
 )
 def test_what_one_answer_leads_to(whole, capsys, path, answer, expected):
     whole.objects[path] = answer
@@ -191,23 +179,15 @@ def test_a_scheduler_on_loopback_is_read_by_port_forward_over_tls_without_the_to
     assert ([10259], [("/configz", None)]) == (ports, seen)
 
 
-@pytest.mark.parametrize(
-    ("forward", "expected"),
-    [
-        pytest.param(
-            status_of(403, "Forbidden", 'cannot create resource "pods/portforward"'),
-            "it takes get and, from Kubernetes 1.35 on, create on pods/portforward",
-            id="no right to forward ports",
-        ),
-        pytest.param(
-            portforward.complaining(portforward.REFUSED),
-            "nothing listens at port 10259 of kube-scheduler-c1",
-            id="no process at the port",
-        ),
-        pytest.param(
-            status_of(500, "InternalError", "error dialing backend: refused"), "the kubelet of c1", id="no kubelet"
-        ),
-    ],
+@cases(
+    "forward, expected",
+    (
+        "no right to forward ports",
+        status_of(403, "Forbidden", 'cannot create resource "pods/portforward"'),
+        "it takes get and, from Kubernetes 1.35 on, create on pods/portforward",
+    ),
+    ("no process", portforward.complaining(portforward.REFUSED), "nothing listens at port 10259 of kube-scheduler-c1"),
+    ("no kubelet", status_of(500, "InternalError", "error dialing backend: refused"), "the kubelet of c1"),
 )
 def test_a_scheduler_whose_port_cannot_be_forwarded_is_unread_with_the_cause(whole, capsys, forward, expected):
     whole.objects[FORWARD] = forward

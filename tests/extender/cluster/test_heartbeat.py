@@ -15,6 +15,7 @@ from extender.cluster.heartbeat import (
     Heartbeats,
     Renewal,
 )
+from tools.kit.cases import cases
 
 
 def renewal(node, renew_time="1", duration_s=40.0, written=""):
@@ -153,29 +154,23 @@ def test_what_moves_between_two_lists_has_moved_when_it_says(renew_time, seen_at
 
 
 FIRST_LISTS = [
-    pytest.param(
-        [renewal("a", "x", written=at(0, 0)), renewal("b", "y", written=at(10, 0))], {"a"}, {"a"}, id="ten minutes old"
-    ),
-    pytest.param(
-        [renewal("a", "x", written=at(0, 0)), renewal("b", "y", written=at(0, 24))], set(), {"a"}, id="24 s, rounded"
-    ),
-    pytest.param(
-        [renewal("a", at(0, 0)), renewal("b", at(10, 0))], set(), {"a"}, id="ten minutes, by the kubelets' clocks only"
-    ),
-    pytest.param(
+    ("ten minutes old", [renewal("a", "x", written=at(0, 0)), renewal("b", "y", written=at(10, 0))], {"a"}, {"a"}),
+    ("24 s, rounded", [renewal("a", "x", written=at(0, 0)), renewal("b", "y", written=at(0, 24))], set(), {"a"}),
+    ("ten minutes, by the kubelets' clocks only", [renewal("a", at(0, 0)), renewal("b", at(10, 0))], set(), {"a"}),
+    (
+        "a kubelet's clock is wrong",
         [renewal("a", at(0, 0), written=at(10, 0)), renewal("b", at(50, 0), written=at(10, 0))],
         set(),
         set(),
-        id="a kubelet's clock that is wrong",
     ),
-    pytest.param([renewal("a", ""), renewal("b", at(10, 0))], set(), set(), id="no renewTime"),
-    pytest.param([renewal("a", "soon"), renewal("b", at(10, 0))], set(), set(), id="no time"),
-    pytest.param([renewal("a", "9999-12-31T23:59:60Z"), renewal("b", at(1, 0))], set(), set(), id="beyond all times"),
-    pytest.param([renewal("a", written="soon"), renewal("b", written=at(10, 0))], set(), set(), id="no written time"),
+    ("no renewTime", [renewal("a", ""), renewal("b", at(10, 0))], set(), set()),
+    ("no time", [renewal("a", "soon"), renewal("b", at(10, 0))], set(), set()),
+    ("beyond all times", [renewal("a", "9999-12-31T23:59:60Z"), renewal("b", at(1, 0))], set(), set()),
+    ("no written time", [renewal("a", written="soon"), renewal("b", written=at(10, 0))], set(), set()),
 ]
 
 
-@pytest.mark.parametrize(("leases", "at_once", "soon"), FIRST_LISTS)
+@cases("leases, at_once, soon", *FIRST_LISTS)
 def test_the_first_list_tells_who_was_dead_before(leases, at_once, soon):
     known = Heartbeats(24.0)
     known.replace(leases, 100.0)

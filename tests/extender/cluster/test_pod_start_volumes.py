@@ -2,11 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from tests.extender.cluster.test_pod_starts import CLAIM, NO_SANDBOX, SANDBOX, World, both, pod, waiting
+from tools.kit.cases import cases
 
 ROOT_CA = {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}
+OTHER_KEY = {"items": [{"key": "x", "path": "x"}]}
+OPTIONAL, TRUST = {"name": "c", "optional": True}, {"name": "t", "path": "t"}
+SIGNED = {"signerName": "s", "keyType": "ED25519"}
 TOKEN = [
     {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
     {"configMap": ROOT_CA},
@@ -17,73 +19,55 @@ NODE, MOUNT, OWN = "the node", "the mount only", "the pod's own"
 # All kinds of VolumeSource (k8s.io/api/core/v1, Kubernetes 1.36). What a failure is blamed on of a pod that has one:
 # NODE: the node, whatever is missing; OWN: the pod's own volume; MOUNT: that while there is no sandbox, then the node.
 VOLUMES = [
-    pytest.param({"emptyDir": {}}, NODE, id="emptyDir"),
-    pytest.param({"emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}, NODE, id="emptyDir in memory"),
-    pytest.param({"emptyDir": {"medium": "HugePages-2Mi"}}, MOUNT, id="emptyDir of huge pages"),
-    pytest.param({"downwardAPI": {"items": []}}, NODE, id="downwardAPI"),
-    pytest.param({"projected": {"sources": TOKEN}}, NODE, id="the default service account's token"),
-    pytest.param({"projected": {"sources": [*TOKEN, {"configMap": SERVICE_CA}]}}, NODE, id="the same on OpenShift"),
-    pytest.param({"projected": {}}, NODE, id="projected without sources"),
-    pytest.param({"projected": {"sources": [*TOKEN, {"configMap": {"name": "c"}}]}}, MOUNT, id="projected configMap"),
-    pytest.param({"projected": {"sources": [*TOKEN, {"secret": {"name": "s"}}]}}, MOUNT, id="projected secret"),
-    pytest.param(
-        {"projected": {"sources": [{"configMap": ROOT_CA | {"items": [{"key": "x", "path": "x"}]}}]}},
-        MOUNT,
-        id="projected kube-root-ca.crt by a key that it does not have",
-    ),
-    pytest.param(
-        {"projected": {"sources": [{"secret": {"name": "s", "optional": True}}]}}, NODE, id="projected optional secret"
-    ),
-    pytest.param(
-        {"projected": {"sources": [{"configMap": {"name": "c", "optional": True}}]}},
-        NODE,
-        id="projected optional configMap",
-    ),
-    pytest.param(
-        {"projected": {"sources": [{"clusterTrustBundle": {"name": "t", "path": "t"}}]}},
-        MOUNT,
-        id="projected clusterTrustBundle",
-    ),
-    pytest.param(
-        {"projected": {"sources": [{"podCertificate": {"signerName": "s", "keyType": "ED25519"}}]}},
-        MOUNT,
-        id="projected podCertificate",
-    ),
-    pytest.param({"configMap": {"name": "c"}}, MOUNT, id="configMap"),
-    pytest.param({"configMap": {"name": "c", "optional": False}}, MOUNT, id="configMap that is not optional"),
-    pytest.param({"configMap": {"name": "c", "optional": True}}, NODE, id="optional configMap"),
-    pytest.param({"secret": {"secretName": "s"}}, MOUNT, id="secret"),
-    pytest.param({"secret": {"secretName": "s", "optional": True}}, NODE, id="optional secret"),
-    pytest.param({"persistentVolumeClaim": {"claimName": "c"}}, OWN, id="persistentVolumeClaim"),
-    pytest.param({"ephemeral": {"volumeClaimTemplate": {}}}, OWN, id="ephemeral"),
-    pytest.param({"csi": {"driver": "d"}}, OWN, id="csi"),
-    pytest.param({"hostPath": {"path": "/p"}}, OWN, id="hostPath"),
-    pytest.param({"image": {"reference": "i"}}, OWN, id="image"),
-    pytest.param({"nfs": {"server": "s", "path": "/p"}}, OWN, id="nfs"),
-    pytest.param({"iscsi": {"targetPortal": "t", "iqn": "i", "lun": 0}}, OWN, id="iscsi"),
-    pytest.param({"fc": {}}, OWN, id="fc"),
-    pytest.param({"flexVolume": {"driver": "d"}}, OWN, id="flexVolume"),
-    pytest.param({"gitRepo": {"repository": "r"}}, OWN, id="gitRepo"),
-    pytest.param({"awsElasticBlockStore": {"volumeID": "v"}}, OWN, id="awsElasticBlockStore"),
-    pytest.param({"azureDisk": {"diskName": "d", "diskURI": "u"}}, OWN, id="azureDisk"),
-    pytest.param({"azureFile": {"secretName": "s", "shareName": "s"}}, OWN, id="azureFile"),
-    pytest.param({"cephfs": {"monitors": []}}, OWN, id="cephfs"),
-    pytest.param({"cinder": {"volumeID": "v"}}, OWN, id="cinder"),
-    pytest.param({"flocker": {}}, OWN, id="flocker"),
-    pytest.param({"gcePersistentDisk": {"pdName": "p"}}, OWN, id="gcePersistentDisk"),
-    pytest.param({"glusterfs": {"endpoints": "e", "path": "p"}}, OWN, id="glusterfs"),
-    pytest.param({"photonPersistentDisk": {"pdID": "p"}}, OWN, id="photonPersistentDisk"),
-    pytest.param({"portworxVolume": {"volumeID": "v"}}, OWN, id="portworxVolume"),
-    pytest.param({"quobyte": {"registry": "r", "volume": "v"}}, OWN, id="quobyte"),
-    pytest.param({"rbd": {"monitors": [], "image": "i"}}, OWN, id="rbd"),
-    pytest.param({"scaleIO": {"gateway": "g", "system": "s"}}, OWN, id="scaleIO"),
-    pytest.param({"storageos": {}}, OWN, id="storageos"),
-    pytest.param({"vsphereVolume": {"volumePath": "p"}}, OWN, id="vsphereVolume"),
-    pytest.param({"ofALaterRelease": {}}, OWN, id="a kind that is not known"),
+    ("emptyDir", {"emptyDir": {}}, NODE),
+    ("emptyDir in memory", {"emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}, NODE),
+    ("emptyDir of huge pages", {"emptyDir": {"medium": "HugePages-2Mi"}}, MOUNT),
+    ("downwardAPI", {"downwardAPI": {"items": []}}, NODE),
+    ("the default service account's token", {"projected": {"sources": TOKEN}}, NODE),
+    ("the same on OpenShift", {"projected": {"sources": [*TOKEN, {"configMap": SERVICE_CA}]}}, NODE),
+    ("projected without sources", {"projected": {}}, NODE),
+    ("projected configMap", {"projected": {"sources": [*TOKEN, {"configMap": {"name": "c"}}]}}, MOUNT),
+    ("projected secret", {"projected": {"sources": [*TOKEN, {"secret": {"name": "s"}}]}}, MOUNT),
+    ("kube-root-ca.crt by an unknown key", {"projected": {"sources": [{"configMap": ROOT_CA | OTHER_KEY}]}}, MOUNT),
+    ("projected optional secret", {"projected": {"sources": [{"secret": {"name": "s", "optional": True}}]}}, NODE),
+    ("projected optional ConfigMap", {"projected": {"sources": [{"configMap": OPTIONAL}]}}, NODE),
+    ("clusterTrustBundle", {"projected": {"sources": [{"clusterTrustBundle": TRUST}]}}, MOUNT),
+    ("projected podCertificate", {"projected": {"sources": [{"podCertificate": SIGNED}]}}, MOUNT),
+    ("configMap", {"configMap": {"name": "c"}}, MOUNT),
+    ("configMap that is not optional", {"configMap": {"name": "c", "optional": False}}, MOUNT),
+    ("optional configMap", {"configMap": {"name": "c", "optional": True}}, NODE),
+    ("secret", {"secret": {"secretName": "s"}}, MOUNT),
+    ("optional secret", {"secret": {"secretName": "s", "optional": True}}, NODE),
+    ("persistentVolumeClaim", {"persistentVolumeClaim": {"claimName": "c"}}, OWN),
+    ("ephemeral", {"ephemeral": {"volumeClaimTemplate": {}}}, OWN),
+    ("csi", {"csi": {"driver": "d"}}, OWN),
+    ("hostPath", {"hostPath": {"path": "/p"}}, OWN),
+    ("image", {"image": {"reference": "i"}}, OWN),
+    ("nfs", {"nfs": {"server": "s", "path": "/p"}}, OWN),
+    ("iscsi", {"iscsi": {"targetPortal": "t", "iqn": "i", "lun": 0}}, OWN),
+    ("fc", {"fc": {}}, OWN),
+    ("flexVolume", {"flexVolume": {"driver": "d"}}, OWN),
+    ("gitRepo", {"gitRepo": {"repository": "r"}}, OWN),
+    ("awsElasticBlockStore", {"awsElasticBlockStore": {"volumeID": "v"}}, OWN),
+    ("azureDisk", {"azureDisk": {"diskName": "d", "diskURI": "u"}}, OWN),
+    ("azureFile", {"azureFile": {"secretName": "s", "shareName": "s"}}, OWN),
+    ("cephfs", {"cephfs": {"monitors": []}}, OWN),
+    ("cinder", {"cinder": {"volumeID": "v"}}, OWN),
+    ("flocker", {"flocker": {}}, OWN),
+    ("gcePersistentDisk", {"gcePersistentDisk": {"pdName": "p"}}, OWN),
+    ("glusterfs", {"glusterfs": {"endpoints": "e", "path": "p"}}, OWN),
+    ("photonPersistentDisk", {"photonPersistentDisk": {"pdID": "p"}}, OWN),
+    ("portworxVolume", {"portworxVolume": {"volumeID": "v"}}, OWN),
+    ("quobyte", {"quobyte": {"registry": "r", "volume": "v"}}, OWN),
+    ("rbd", {"rbd": {"monitors": [], "image": "i"}}, OWN),
+    ("scaleIO", {"scaleIO": {"gateway": "g", "system": "s"}}, OWN),
+    ("storageos", {"storageos": {}}, OWN),
+    ("vsphereVolume", {"vsphereVolume": {"volumePath": "p"}}, OWN),
+    ("a kind that is not known", {"ofALaterRelease": {}}, OWN),
 ]
 
 
-@pytest.mark.parametrize(("volume", "blamed"), VOLUMES)
+@cases("volume, blamed", *VOLUMES)
 def test_a_failure_that_the_pod_s_own_volume_may_have_caused_is_no_evidence(
     volume: dict[str, Any], blamed: str
 ) -> None:

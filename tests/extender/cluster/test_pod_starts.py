@@ -13,6 +13,7 @@ from extender.policy.starts import Attempt, StartRule
 from kube.objects import Condition
 from kube.times import format_time
 from tests.extender.builders import node, seen
+from tools.kit.cases import cases
 from tools.kit.clock import Clock
 
 RULE = StartRule(namespaces=2, within_s=300.0, stuck_s=30.0)
@@ -107,38 +108,29 @@ def waiting(reason: str) -> list[dict[str, Any]]:
 CLAIM = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
 
 
-@pytest.mark.parametrize(
-    ("pods", "expected"),
-    [
-        pytest.param(both(rejected), ["bad"], id="rejected by the kubelet for its node"),
-        pytest.param(both(rejected, reason="OutOfcpu"), [], id="rejected because the node is full"),
-        pytest.param(both(rejected, reason="Evicted"), [], id="evicted"),
-        pytest.param(both(rejected, reason="NodeShutdown"), [], id="the node shuts down"),
-        pytest.param(both(rejected, reason=""), [], id="failed by its own exit code"),
-        pytest.param(both(rejected, kind="DaemonSet"), [], id="pods of DaemonSets have no other node"),
-        pytest.param(both(rejected, kind="Node"), [], id="nor have static pods"),
-        pytest.param((rejected(None, "bad"), rejected(None, "bad", name="x")), [], id="bare pods have no owner"),
-        pytest.param(both(pod, conditions=[NO_SANDBOX]), ["bad"], id="no sandbox"),
-        pytest.param(both(pod), ["bad"], id="the kubelet says nothing of them"),
-        pytest.param(both(pod, conditions=[SANDBOX]), [], id="the sandbox is there"),
-        pytest.param(both(pod, podIP="192.0.2.7"), [], id="an old kubelet: an address tells of a sandbox"),
-        pytest.param(both(pod, podIP="192.0.2.7", conditions=[NO_SANDBOX]), ["bad"], id="the condition tells more"),
-        pytest.param(both(rejected, volumes=CLAIM), ["bad"], id="rejected: its volume has no part in that"),
-        pytest.param(
-            both(pod, conditions=[SANDBOX], containerStatuses=waiting("CreateContainerError")),
-            ["bad"],
-            id="a container cannot be made",
-        ),
-        pytest.param(
-            both(pod, conditions=[SANDBOX], initContainerStatuses=waiting("CreateContainerError")),
-            ["bad"],
-            id="nor an init container",
-        ),
-        pytest.param(
-            both(pod, conditions=[SANDBOX], containerStatuses=waiting("ImagePullBackOff")), [], id="no image comes"
-        ),
-        pytest.param(both(pod, ending=True), [], id="it was told to end"),
-    ],
+CANNOT_CREATE = waiting("CreateContainerError")
+
+
+@cases(
+    "pods, expected",
+    ("rejected by the kubelet for its node", both(rejected), ["bad"]),
+    ("rejected because the node is full", both(rejected, reason="OutOfcpu"), []),
+    ("evicted", both(rejected, reason="Evicted"), []),
+    ("the node shuts down", both(rejected, reason="NodeShutdown"), []),
+    ("failed by its own exit code", both(rejected, reason=""), []),
+    ("pods of DaemonSets have no other node", both(rejected, kind="DaemonSet"), []),
+    ("nor have static pods", both(rejected, kind="Node"), []),
+    ("bare pods have no owner", (rejected(None, "bad"), rejected(None, "bad", name="x")), []),
+    ("no sandbox", both(pod, conditions=[NO_SANDBOX]), ["bad"]),
+    ("the kubelet says nothing of them", both(pod), ["bad"]),
+    ("the sandbox is there", both(pod, conditions=[SANDBOX]), []),
+    ("an old kubelet: an address tells of a sandbox", both(pod, podIP="192.0.2.7"), []),
+    ("the condition tells more", both(pod, podIP="192.0.2.7", conditions=[NO_SANDBOX]), ["bad"]),
+    ("rejected: its volume has no part in that", both(rejected, volumes=CLAIM), ["bad"]),
+    ("a container cannot be made", both(pod, conditions=[SANDBOX], containerStatuses=CANNOT_CREATE), ["bad"]),
+    ("an init container cannot be made", both(pod, conditions=[SANDBOX], initContainerStatuses=CANNOT_CREATE), ["bad"]),
+    ("no image comes", both(pod, conditions=[SANDBOX], containerStatuses=waiting("ImagePullBackOff")), []),
+    ("it was told to end", both(pod, ending=True), []),
 )
 def test_what_counts_as_a_start_that_fails(pods: tuple[StartingPod, ...], expected: list[str]) -> None:
     assert expected == World().run("web", "api").tell(*pods).passes(30).black()

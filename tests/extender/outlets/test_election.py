@@ -5,6 +5,7 @@ import random
 import pytest
 
 from extender.outlets.election import DURATION_S, HOLD_S, LOOK_EVERY_S, RENEW_EVERY_S, WRITE_S, Election, Record
+from tools.kit.cases import cases
 
 OTHERS = Record("b", 15, "10:00:00", "09:00:00", 3)
 OURS = OTHERS._replace(holder="a")
@@ -14,46 +15,38 @@ def seen(record, at=100.0):
     return Election("a").saw(record, at)
 
 
-@pytest.mark.parametrize(
-    ("election", "monotonic", "expected"),
-    [
-        pytest.param(Election("a"), 0.0, True, id="there is no Lease: it may be made"),
-        pytest.param(seen(OTHERS), 100.0, False, id="somebody else's, just seen: no, however old its times are"),
-        pytest.param(seen(OTHERS), 114.9, False, id="not before its duration has passed here"),
-        pytest.param(seen(OTHERS), 115.0, True, id="its duration has passed here without a change"),
-        pytest.param(seen(OTHERS).saw(OTHERS, 114.0), 115.0, True, id="seen again unchanged: the time goes on"),
-        pytest.param(
-            seen(OTHERS).saw(OTHERS._replace(renewed="10:00:04"), 114.0), 120.0, False, id="renewed: it begins anew"
-        ),
-        pytest.param(
-            seen(OTHERS).saw(OTHERS._replace(renewed="09:59:00"), 114.0),
-            120.0,
-            False,
-            id="renewed by a clock that was set back: renewed all the same",
-        ),
-        pytest.param(seen(OTHERS._replace(duration_s=60)), 130.0, False, id="its own duration counts, not ours"),
-        pytest.param(seen(OTHERS._replace(holder="")), 100.0, True, id="released: at once"),
-        pytest.param(seen(OURS), 100.0, True, id="our own, of a write whose answer was lost: at once"),
-    ],
+@cases(
+    "election, monotonic, expected",
+    ("there is no Lease: it may be made", Election("a"), 0.0, True),
+    ("somebody else's, just seen: no, however old its times are", seen(OTHERS), 100.0, False),
+    ("not before its duration has passed here", seen(OTHERS), 114.9, False),
+    ("its duration has passed here without a change", seen(OTHERS), 115.0, True),
+    ("seen again unchanged: the time goes on", seen(OTHERS).saw(OTHERS, 114.0), 115.0, True),
+    ("renewed: it begins anew", seen(OTHERS).saw(OTHERS._replace(renewed="10:00:04"), 114.0), 120.0, False),
+    (
+        "renewed by a clock that was set back",
+        seen(OTHERS).saw(OTHERS._replace(renewed="09:59:00"), 114.0),
+        120.0,
+        False,
+    ),
+    ("its own duration counts, not ours", seen(OTHERS._replace(duration_s=60)), 130.0, False),
+    ("released: at once", seen(OTHERS._replace(holder="")), 100.0, True),
+    ("our own, of a write whose answer was lost: at once", seen(OURS), 100.0, True),
 )
 def test_who_may_take_it(election, monotonic, expected):
     assert expected == election.may_take(monotonic)
 
 
-@pytest.mark.parametrize(
-    ("election", "monotonic", "expected"),
-    [
-        pytest.param(Election("a"), 0.0, False, id="nobody leads by itself"),
-        pytest.param(seen(OURS), 100.0, False, id="nor by reading its name: when was that written?"),
-        pytest.param(seen(OTHERS).wrote(OURS, 200.0), 209.9, True, id="after a write that was taken"),
-        pytest.param(seen(OTHERS).wrote(OURS, 200.0), 210.0, False, id="not longer than that holds"),
-        pytest.param(
-            seen(OTHERS).wrote(OURS, 200.0), 260.0, False, id="a process that was stopped for a minute does not lead"
-        ),
-        pytest.param(seen(OTHERS).wrote(OURS, 200.0).saw(OTHERS, 201.0), 201.0, False, id="somebody else has it now"),
-        pytest.param(seen(OTHERS).wrote(OURS, 200.0).saw(OURS, 201.0), 205.0, True, id="our own, read again"),
-        pytest.param(seen(OTHERS).wrote(OURS, 200.0).released(), 201.0, False, id="released"),
-    ],
+@cases(
+    "election, monotonic, expected",
+    ("nobody leads by itself", Election("a"), 0.0, False),
+    ("nor by reading its name: when was that written?", seen(OURS), 100.0, False),
+    ("after a write that was taken", seen(OTHERS).wrote(OURS, 200.0), 209.9, True),
+    ("not longer than that holds", seen(OTHERS).wrote(OURS, 200.0), 210.0, False),
+    ("a process that was stopped for a minute does not lead", seen(OTHERS).wrote(OURS, 200.0), 260.0, False),
+    ("somebody else has it now", seen(OTHERS).wrote(OURS, 200.0).saw(OTHERS, 201.0), 201.0, False),
+    ("our own, read again", seen(OTHERS).wrote(OURS, 200.0).saw(OURS, 201.0), 205.0, True),
+    ("released", seen(OTHERS).wrote(OURS, 200.0).released(), 201.0, False),
 )
 def test_who_leads(election, monotonic, expected):
     assert expected == election.leads(monotonic)

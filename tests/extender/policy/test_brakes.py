@@ -12,6 +12,7 @@ from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
 from extender.policy.storm import StormRule
 from kube.times import format_time
 from tests.extender.policy.cluster import CAPS, GATE, STORM, Cluster, cluster, names
+from tools.kit.cases import cases
 
 POOL = "readygate.dev/pool"
 
@@ -113,42 +114,23 @@ def test_a_release_is_immediate_and_the_next_oldest_takes_the_place() -> None:
     assert names(1, 2, 3) == world.closed()
 
 
-@pytest.mark.parametrize(
-    ("change", "closed", "cap"),
-    [
-        pytest.param(lambda _: None, names(0, 1, 2), CapState(3, 3, 1), id="as it is"),
-        pytest.param(
-            lambda world: world.change("n000", in_service=False),
-            names(0, 1, 2),
-            CapState(2, 2, 1),
-            id="a cordoned one leaves both sides and stays closed; of nine two may be closed",
-        ),
-        pytest.param(lambda world: world.remove("n000"), names(1, 2), CapState(2, 2, 1), id="so does a deleted one"),
-        pytest.param(
-            lambda world: world.order(o="{order: hold, scope: {node: n009}}"),
-            names(0, 1, 9),
-            CapState(2, 2, 2),
-            id="one on hold is closed beside the cap",
-        ),
-        pytest.param(
-            lambda world: world.order(o="{order: exempt, scope: {node: n000}}"),
-            names(1, 2, 3),
-            CapState(3, 3, 0),
-            id="an exempt one is open and makes room",
-        ),
-        pytest.param(
-            lambda world: world.add("new", age_s=5.0, good=False),
-            {*names(0, 1, 2), "new"},
-            CapState(3, 3, 1),
-            id="a new one that was never good stays closed beside the cap",
-        ),
-        pytest.param(
-            lambda world: world.add("old", age_s=700.0, good=False),
-            names(0, 1, 2),
-            CapState(3, 3, 2),
-            id="one without a health pod for long comes after all that fail",
-        ),
-    ],
+def given(order: str, node: str) -> Callable[[Cluster], object]:
+    return lambda world: world.order(o=f"{{order: {order}, scope: {{node: {node}}}}}")
+
+
+def newcomer(name: str, age_s: float) -> Callable[[Cluster], object]:
+    return lambda world: world.add(name, age_s=age_s, good=False)
+
+
+@cases(
+    "change, closed, cap",
+    ("as it is", lambda _: None, names(0, 1, 2), CapState(3, 3, 1)),
+    ("a cordoned node leaves both", lambda w: w.change("n000", in_service=False), names(0, 1, 2), CapState(2, 2, 1)),
+    ("a deleted node leaves both", lambda w: w.remove("n000"), names(1, 2), CapState(2, 2, 1)),
+    ("a node on hold is closed beside the cap", given("hold", "n009"), names(0, 1, 9), CapState(2, 2, 2)),
+    ("an exempt node is open and makes room", given("exempt", "n000"), names(1, 2, 3), CapState(3, 3, 0)),
+    ("a new node is closed beside the cap", newcomer("new", 5.0), {*names(0, 1, 2), "new"}, CapState(3, 3, 1)),
+    ("a node long without a health pod comes last", newcomer("old", 700.0), names(0, 1, 2), CapState(3, 3, 2)),
 )
 def test_who_counts(change: Callable[[Cluster], object], closed: set[str], cap: CapState) -> None:
     world = cluster(10)

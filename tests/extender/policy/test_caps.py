@@ -5,6 +5,7 @@ import random
 import pytest
 
 from extender.policy.caps import Caps, Limit, Place, Sizes, beyond, beyond_caps, room_for
+from tools.kit.cases import cases
 
 
 def percent(share: int) -> Limit:
@@ -73,44 +74,24 @@ def test_beyond_a_limit_the_newest_are_held_open() -> None:
 
 
 GPU, WEB, NO_POOL = Place("gpu", "z1"), Place("web", "z2"), Place("", "z1")
+CLUSTER_AND_POOL = Caps(cluster=nodes(2), pool=percent(30))
+CLUSTER_AND_POOL_HOLD = {"b": "cap of pool gpu: 30%", "d": "cap of the cluster: 2"}
+LEAVE_ONE = Caps(cluster=percent(100), leave_in_pool=1)
+ONE_IS_LEFT = {"b": "1 left open in the nodes without a pool", "f": "1 left open in pool gpu"}
 SIZES = Sizes().changed((), [GPU] * 4 + [WEB] * 4 + [NO_POOL] * 2)
 
 
-@pytest.mark.parametrize(
-    ("caps", "oldest_first", "held"),
-    [
-        pytest.param(Caps(), [("a", GPU), ("b", GPU), ("c", WEB)], {}, id="no cap, all close"),
-        pytest.param(
-            Caps(cluster=percent(30)),
-            [("a", GPU), ("b", GPU), ("c", WEB), ("d", WEB)],
-            {"d": "cap of the cluster: 30%"},
-            id="30% of ten: three",
-        ),
-        pytest.param(
-            Caps(cluster=nodes(2), pool=percent(30)),
-            [("a", GPU), ("b", GPU), ("c", WEB), ("d", NO_POOL)],
-            {"b": "cap of pool gpu: 30%", "d": "cap of the cluster: 2"},
-            id="one that its pool holds leaves its place to the next",
-        ),
-        pytest.param(
-            Caps(zone=nodes(1)),
-            [("a", GPU), ("b", NO_POOL), ("c", WEB)],
-            {"b": "cap of zone z1: 1"},
-            id="pools of one zone share its cap",
-        ),
-        pytest.param(
-            Caps(cluster=percent(100), leave_in_pool=1),
-            [("a", NO_POOL), ("b", NO_POOL), *((f"g{i}", GPU) for i in range(4))],
-            {"b": "1 left open in the nodes without a pool", "g3": "1 left open in pool gpu"},
-            id="one is left open in each pool, also in the one of those without the label",
-        ),
-        pytest.param(
-            Caps(leave_in_pool=9), [("a", GPU)], {"a": "9 left open in pool gpu"}, id="a pool smaller than what stays"
-        ),
-    ],
+@cases(
+    "caps, oldest_first, held",
+    ("no cap, all close", Caps(), [GPU, GPU, WEB], {}),
+    ("30% of ten: three", Caps(cluster=percent(30)), [GPU, GPU, WEB, WEB], {"d": "cap of the cluster: 30%"}),
+    ("a node that its pool holds makes room", CLUSTER_AND_POOL, [GPU, GPU, WEB, NO_POOL], CLUSTER_AND_POOL_HOLD),
+    ("pools of one zone share its cap", Caps(zone=nodes(1)), [GPU, NO_POOL, WEB], {"b": "cap of zone z1: 1"}),
+    ("one is left open in each pool", LEAVE_ONE, [NO_POOL, NO_POOL, GPU, GPU, GPU, GPU], ONE_IS_LEFT),
+    ("a pool smaller than what stays", Caps(leave_in_pool=9), [GPU], {"a": "9 left open in pool gpu"}),
 )
-def test_which_nodes_caps_hold_open(caps: Caps, oldest_first: list[tuple[str, Place]], held: dict[str, str]) -> None:
-    assert held == beyond_caps(caps, SIZES, oldest_first)
+def test_which_nodes_caps_hold_open(caps: Caps, oldest_first: list[Place], held: dict[str, str]) -> None:
+    assert held == beyond_caps(caps, SIZES, list(zip("abcdef", oldest_first, strict=False)))
 
 
 def test_there_is_room_for_all_when_nobody_is_held_and_only_then(seed: int) -> None:

@@ -10,6 +10,7 @@ from extender.policy.reasons import CLOSED_UNHEALTHY, CLOSED_UNKNOWN, OPEN
 from extender.settings import parse
 from kube.times import parse_time
 from tests.extender.builders import health_pod, observed_node
+from tools.kit.cases import cases
 
 AT = "2026-01-01T12:00:00Z"
 EARLIER = "2026-01-01T11:50:00Z"
@@ -37,48 +38,38 @@ def judged(rules, node=None, pod=None, wall=WALL):
     return judge(rules, pod, node or on_node(), wall)
 
 
-@pytest.mark.parametrize(
-    ("rule", "node", "expected"),
-    [
-        pytest.param(of_node(), on_node(condition("True")), OPEN, id="as it shall be"),
-        pytest.param(of_node(), on_node(condition("False")), CLOSED_UNHEALTHY, id="the other status"),
-        pytest.param(of_node("False"), on_node(condition("True")), CLOSED_UNHEALTHY, id="True, where False is good"),
-        pytest.param(of_node("False"), on_node(condition("False")), OPEN, id="False, where False is good"),
-        pytest.param(of_node(), on_node(condition("Unknown")), CLOSED_UNKNOWN, id="Unknown is closed"),
-        pytest.param(of_node(unknown_good=True), on_node(condition("Unknown")), OPEN, id="Unknown, said to be open"),
-        pytest.param(of_node(), on_node(condition("Maybe")), CLOSED_UNKNOWN, id="a word that nobody knows is unknown"),
-        pytest.param(of_node(), on_node(), CLOSED_UNKNOWN, id="missing is closed"),
-        pytest.param(of_node(missing_good=True), on_node(), OPEN, id="missing, said to be open"),
-        pytest.param(
-            of_node(missing_good=True), on_node(condition("False")), CLOSED_UNHEALTHY, id="not missing, so it counts"
-        ),
-        pytest.param(of_node(kind="Ready"), observed_node(ready="True"), OPEN, id="the node's own Ready"),
-        pytest.param(of_node(kind="Ready"), observed_node(ready="Unknown"), CLOSED_UNKNOWN, id="a node that is lost"),
-    ],
+@cases(
+    "rule, node, expected",
+    ("as it shall be", of_node(), on_node(condition("True")), OPEN),
+    ("the other status", of_node(), on_node(condition("False")), CLOSED_UNHEALTHY),
+    ("True, where False is good", of_node("False"), on_node(condition("True")), CLOSED_UNHEALTHY),
+    ("False, where False is good", of_node("False"), on_node(condition("False")), OPEN),
+    ("Unknown is closed", of_node(), on_node(condition("Unknown")), CLOSED_UNKNOWN),
+    ("Unknown, said to be open", of_node(unknown_good=True), on_node(condition("Unknown")), OPEN),
+    ("a word that nobody knows is unknown", of_node(), on_node(condition("Maybe")), CLOSED_UNKNOWN),
+    ("missing is closed", of_node(), on_node(), CLOSED_UNKNOWN),
+    ("missing, said to be open", of_node(missing_good=True), on_node(), OPEN),
+    ("not missing, so it counts", of_node(missing_good=True), on_node(condition("False")), CLOSED_UNHEALTHY),
+    ("the node's own Ready", of_node(kind="Ready"), observed_node(ready="True"), OPEN),
+    ("a node that is lost", of_node(kind="Ready"), observed_node(ready="Unknown"), CLOSED_UNKNOWN),
 )
 def test_a_condition_of_the_node(rule, node, expected):
     assert expected == judged(rule, node).reason
 
 
-@pytest.mark.parametrize(
-    ("rule", "pod", "expected"),
-    [
-        pytest.param(of_pod(), health_pod(conditions={"example.com/Tested": "True"}), OPEN, id="as it shall be"),
-        pytest.param(
-            of_pod(), health_pod(conditions={"example.com/Tested": "False"}), CLOSED_UNHEALTHY, id="the other status"
-        ),
-        pytest.param(of_pod(), health_pod(), CLOSED_UNKNOWN, id="missing"),
-        pytest.param(of_pod(missing_good=True), health_pod(), OPEN, id="missing, said to be open"),
-        pytest.param(of_pod(), None, CLOSED_UNKNOWN, id="no pod, so it is missing"),
-        pytest.param(of_pod(kind="Ready"), health_pod(ready="True"), OPEN, id="Ready"),
-        pytest.param(of_pod(kind="Ready"), health_pod(ready="False"), CLOSED_UNHEALTHY, id="not Ready"),
-        pytest.param(
-            of_pod(kind="readygate.dev/NodeHealthy"),
-            health_pod(ready="True", node_healthy="False"),
-            CLOSED_UNHEALTHY,
-            id="the agent's own word",
-        ),
-    ],
+NODE_HEALTHY = "readygate.dev/NodeHealthy"
+
+
+@cases(
+    "rule, pod, expected",
+    ("as it shall be", of_pod(), health_pod(conditions={"example.com/Tested": "True"}), OPEN),
+    ("the other status", of_pod(), health_pod(conditions={"example.com/Tested": "False"}), CLOSED_UNHEALTHY),
+    ("missing", of_pod(), health_pod(), CLOSED_UNKNOWN),
+    ("missing, said to be open", of_pod(missing_good=True), health_pod(), OPEN),
+    ("no pod, so it is missing", of_pod(), None, CLOSED_UNKNOWN),
+    ("Ready", of_pod(kind="Ready"), health_pod(ready="True"), OPEN),
+    ("not Ready", of_pod(kind="Ready"), health_pod(ready="False"), CLOSED_UNHEALTHY),
+    ("the agent's own", of_pod(kind=NODE_HEALTHY), health_pod(ready="True", node_healthy="False"), CLOSED_UNHEALTHY),
 )
 def test_a_condition_of_the_health_pod(rule, pod, expected):
     assert expected == judged(rule, pod=pod).reason
@@ -108,78 +99,37 @@ def test_all_of_and_any_of(all_of, any_of, expected):
 STALE = of_node(stale_after_s=300.0)
 
 
-@pytest.mark.parametrize(
-    ("rule", "seen", "reason", "changes_s"),
-    [
-        pytest.param(STALE, condition("True", seen="2026-01-01T11:56:00Z"), OPEN, 60, id="renewed four minutes ago"),
-        pytest.param(
-            STALE, condition("True", seen="2026-01-01T11:55:00Z"), CLOSED_UNKNOWN, None, id="at the limit it is stale"
-        ),
-        pytest.param(
-            STALE, condition("False", seen="2026-01-01T11:56:00Z"), CLOSED_UNHEALTHY, 60, id="bad, and not stale yet"
-        ),
-        pytest.param(
-            of_node(stale_after_s=300.0, stale_good=True),
-            condition("False", seen=EARLIER),
-            OPEN,
-            None,
-            id="bad news that are stale do not count where stale is open",
-        ),
-        pytest.param(
-            STALE,
-            condition("True", changed="2026-01-01T11:56:00Z"),
-            OPEN,
-            60,
-            id="without a heartbeat the last change counts",
-        ),
-        pytest.param(STALE, condition("True", changed="", seen=""), CLOSED_UNKNOWN, None, id="no time at all is stale"),
-        pytest.param(STALE, condition("True", seen="yesterday"), CLOSED_UNKNOWN, None, id="nor is what is no time"),
-        pytest.param(STALE, condition("True", seen="2026-01-01T12:30:00Z"), OPEN, 2100, id="a clock that is ahead"),
-    ],
+@cases(
+    "rule, seen, reason, changes_s",
+    ("renewed four minutes ago", STALE, condition("True", seen="2026-01-01T11:56:00Z"), OPEN, 60),
+    ("at the limit it is stale", STALE, condition("True", seen="2026-01-01T11:55:00Z"), CLOSED_UNKNOWN, None),
+    ("bad, and not stale yet", STALE, condition("False", seen="2026-01-01T11:56:00Z"), CLOSED_UNHEALTHY, 60),
+    ("bad but stale", of_node(stale_after_s=300.0, stale_good=True), condition("False", seen=EARLIER), OPEN, None),
+    ("without a heartbeat the last change counts", STALE, condition("True", changed="2026-01-01T11:56:00Z"), OPEN, 60),
+    ("no time at all is stale", STALE, condition("True", changed="", seen=""), CLOSED_UNKNOWN, None),
+    ("nor is what is no time", STALE, condition("True", seen="yesterday"), CLOSED_UNKNOWN, None),
+    ("a clock that is ahead", STALE, condition("True", seen="2026-01-01T12:30:00Z"), OPEN, 2100),
 )
 def test_a_condition_that_nobody_renews(rule, seen, reason, changes_s):
     found = judged(rule, on_node(seen))
     assert (reason, None if changes_s is None else WALL + changes_s) == (found.reason, found.changes_wall)
 
 
-@pytest.mark.parametrize(
-    ("rules", "node", "expected"),
-    [
-        pytest.param(
-            of_node("False", kind="KernelDeadlock"),
-            on_node(condition("True", kind="KernelDeadlock", reason="DockerHung", message="task docker:7 blocked")),
-            Judgement(
-                CLOSED_UNHEALTHY,
-                "KernelDeadlock:DockerHung",
-                "node condition KernelDeadlock is True: DockerHung: task docker:7 blocked",
-                EARLIER,
-            ),
-            id="what a node problem detector says",
-        ),
-        pytest.param(
-            of_node(),
-            on_node(),
-            Judgement(CLOSED_UNKNOWN, "Disk:Missing", "node condition Disk is missing"),
-            id="missing",
-        ),
-        pytest.param(
-            STALE,
-            on_node(condition("True", seen="2026-01-01T11:50:00Z")),
-            Judgement(
-                CLOSED_UNKNOWN,
-                "Disk:Stale",
-                "node condition Disk has not been renewed for 300 s",
-                "2026-01-01T11:55:00Z",
-            ),
-            id="stale since it should have been renewed",
-        ),
-        pytest.param(
-            ConditionRules((), (BAD, of_node(kind="Worse"))),
-            on_node(condition("False", kind="Bad"), condition("False", kind="Worse", changed=AT)),
-            Judgement(CLOSED_UNHEALTHY, "Bad:False", "none of 2 is good; node condition Bad is False", AT),
-            id="none of any, since the last of them turned",
-        ),
-    ],
+DEADLOCKED = on_node(condition("True", kind="KernelDeadlock", reason="DockerHung", message="task docker:7 blocked"))
+MESSAGE = "node condition KernelDeadlock is True: DockerHung: task docker:7 blocked"
+DEADLOCK = Judgement(CLOSED_UNHEALTHY, "KernelDeadlock:DockerHung", MESSAGE, EARLIER)
+STALE_SAYS = "node condition Disk has not been renewed for 300 s"
+NOT_RENEWED = Judgement(CLOSED_UNKNOWN, "Disk:Stale", STALE_SAYS, "2026-01-01T11:55:00Z")
+BOTH_BAD = on_node(condition("False", kind="Bad"), condition("False", kind="Worse", changed=AT))
+NONE_GOOD = Judgement(CLOSED_UNHEALTHY, "Bad:False", "none of 2 is good; node condition Bad is False", AT)
+
+
+@cases(
+    "rules, node, expected",
+    ("a node problem detector's", of_node("False", kind="KernelDeadlock"), DEADLOCKED, DEADLOCK),
+    ("missing", of_node(), on_node(), Judgement(CLOSED_UNKNOWN, "Disk:Missing", "node condition Disk is missing")),
+    ("stale since then", STALE, on_node(condition("True", seen="2026-01-01T11:50:00Z")), NOT_RENEWED),
+    ("none of any, since the last change", ConditionRules((), (BAD, of_node(kind="Worse"))), BOTH_BAD, NONE_GOOD),
 )
 def test_which_condition_decided_and_since_when(rules, node, expected):
     assert expected == judged(rules, node)

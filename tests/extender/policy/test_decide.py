@@ -13,6 +13,7 @@ from extender.policy.ledger import Decided, Ledger
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
 from tests.extender.builders import health_pod, observed_node
 from tests.extender.policy.cluster import cluster, names
+from tools.kit.cases import cases
 
 RULES = Rules((Gate("health", missing_grace_s=30.0),))
 
@@ -57,40 +58,18 @@ def test_closed_nodes_are_copied_only_when_one_of_them_changed() -> None:
     assert (dict(before), dict(ledger.snapshot.gates["health"].closed)) == ({"n1": CLOSED_NOT_READY}, {})
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "expected", "turned"),
-    [
-        pytest.param([], GOOD, Decision(OPEN, POD, "", 110.0), True, id="a new node"),
-        pytest.param(
-            [],
-            MISSING,
-            Decision(CLOSED_NO_HEALTH_POD, "", "", 110.0, verdict=CLOSED_NO_HEALTH_POD),
-            True,
-            id="a new node without a pod",
-        ),
-        pytest.param(
-            [GOOD],
-            BAD,
-            Decision(CLOSED_NOT_READY, POD, "", 110.0, verdict=CLOSED_NOT_READY),
-            True,
-            id="another reason, from now on",
-        ),
-        pytest.param(
-            [BAD],
-            BAD_AND_SAYS_WHY,
-            Decision(CLOSED_NOT_READY, POD, "disk", 100.0, verdict=CLOSED_NOT_READY),
-            False,
-            id="as long as before",
-        ),
-        pytest.param(
-            [GOOD],
-            MISSING,
-            KEPT,
-            False,
-            id="the last verdict, until the grace ends",
-        ),
-        pytest.param([GOOD, GOOD], None, None, False, id="a node that is no more"),
-    ],
+def since(monotonic: float, reason: str, pod: str = "", detail: str = "") -> Decision:
+    return Decision(reason, pod, detail, monotonic, verdict=reason)
+
+
+@cases(
+    "before, now, expected, turned",
+    ("a new node", [], GOOD, Decision(OPEN, POD, "", 110.0), True),
+    ("a new node without a pod", [], MISSING, since(110.0, CLOSED_NO_HEALTH_POD), True),
+    ("another reason, from now on", [GOOD], BAD, since(110.0, CLOSED_NOT_READY, POD), True),
+    ("as long as before", [BAD], BAD_AND_SAYS_WHY, since(100.0, CLOSED_NOT_READY, POD, "disk"), False),
+    ("the last verdict, until the grace ends", [GOOD], MISSING, KEPT, False),
+    ("a node that is no more", [GOOD, GOOD], None, None, False),
 )
 def test_what_is_decided(
     before: list[NodeEvidence], now: NodeEvidence | None, expected: Decision | None, turned: bool

@@ -1,8 +1,7 @@
-import pytest
-
 from extender.policy.exempt import Exemption, Rules, exemption_of, rules_of
 from extender.settings import parse
 from kube.objects import OwnerReference
+from tools.kit.cases import cases
 
 RULES = Rules(
     health=frozenset({("readygate-system", "readygate-agent")}),
@@ -10,7 +9,8 @@ RULES = Rules(
     label="readygate.dev/exempt",
     label_namespaces=frozenset({"ours"}),
 )
-OPTED_OUT = {"readygate.dev/exempt": "true"}
+READYGATE = {"namespace": "readygate-system"}
+OPTED_OUT = {"labels": {"readygate.dev/exempt": "true"}}
 ONLY_HEALTH = Rules(health=frozenset({("gates", "probe")}), daemon_set_pods=False)
 
 
@@ -24,112 +24,56 @@ def cause(rules=RULES, *, namespace="default", labels=None, owners=None, priorit
     )
 
 
-@pytest.mark.parametrize(
-    ("expected", "pod"),
-    [
-        pytest.param(Exemption.NONE, {}, id="an ordinary pod"),
-        pytest.param(
-            "health-pod",
-            {"namespace": "readygate-system", "owners": daemon_set("readygate-agent")},
-            id="X15: the health DaemonSet's pod",
-        ),
-        pytest.param("daemonset", {"owners": daemon_set("cni")}, id="X16: any DaemonSet's pod"),
-        pytest.param(
-            Exemption.NONE, {"owners": daemon_set("cni", controller=False)}, id="X17: an owner, no controller"
-        ),
-        pytest.param(Exemption.NONE, {"owners": daemon_set("cni", controller=None)}, id="X17: controller not said"),
-        pytest.param(
-            Exemption.NONE, {"owners": daemon_set("cni", api_version="extensions/v1beta1")}, id="X17: wrong apiVersion"
-        ),
-        pytest.param(Exemption.NONE, {"owners": daemon_set("web", kind="ReplicaSet")}, id="another kind of owner"),
-        pytest.param(
-            Exemption.NONE,
-            {"labels": {"app.kubernetes.io/name": "readygate-agent"}},
-            id="X18: the health label in another namespace",
-        ),
-        pytest.param("readygate", {"namespace": "readygate-system"}, id="our own namespace"),
-        pytest.param("namespace", {"namespace": "kube-system"}, id="X19: an exempt namespace"),
-        pytest.param("label", {"namespace": "ours", "labels": OPTED_OUT}, id="X19: the opt-out label"),
-        pytest.param(
-            "label",
-            {"namespace": "ours", "labels": {"readygate.dev/exempt": ""}},
-            id="the opt-out label without a value",
-        ),
-        pytest.param(
-            Exemption.NONE,
-            {"namespace": "ours", "labels": {"readygate.dev/exempt": "false"}},
-            id="opted out of opting out",
-        ),
-        pytest.param(
-            Exemption.NONE, {"namespace": "tenant", "labels": OPTED_OUT}, id="X19: the label where it does not count"
-        ),
-        pytest.param("system-critical", {"priority_class": "system-node-critical"}, id="critical by class"),
-        pytest.param("system-critical", {"priority": 2_000_000_000}, id="critical by number"),
-        pytest.param(Exemption.NONE, {"priority": 1_000_000_000}, id="the highest priority of a user"),
-    ],
+@cases(
+    "expected, pod",
+    ("an ordinary pod", Exemption.NONE, {}),
+    ("X15: a pod of the health DaemonSet", "health-pod", READYGATE | {"owners": daemon_set("readygate-agent")}),
+    ("X16: any DaemonSet's pod", "daemonset", {"owners": daemon_set("cni")}),
+    ("X17: an owner, no controller", Exemption.NONE, {"owners": daemon_set("cni", controller=False)}),
+    ("X17: controller not said", Exemption.NONE, {"owners": daemon_set("cni", controller=None)}),
+    ("X17: wrong apiVersion", Exemption.NONE, {"owners": daemon_set("cni", api_version="extensions/v1beta1")}),
+    ("another kind of owner", Exemption.NONE, {"owners": daemon_set("web", kind="ReplicaSet")}),
+    ("X18: health label elsewhere", Exemption.NONE, {"labels": {"app.kubernetes.io/name": "readygate-agent"}}),
+    ("readygate's own namespace", "readygate", READYGATE),
+    ("X19: an exempt namespace", "namespace", {"namespace": "kube-system"}),
+    ("X19: the opt-out label", "label", {"namespace": "ours", **OPTED_OUT}),
+    ("the opt-out label without a value", "label", {"namespace": "ours", "labels": {"readygate.dev/exempt": ""}}),
+    ("the opt-out label is false", Exemption.NONE, {"namespace": "ours", "labels": {"readygate.dev/exempt": "false"}}),
+    ("X19: the label where it does not count", Exemption.NONE, {"namespace": "tenant", **OPTED_OUT}),
+    ("critical by class", "system-critical", {"priority_class": "system-node-critical"}),
+    ("critical by number", "system-critical", {"priority": 2_000_000_000}),
+    ("the highest priority of a user", Exemption.NONE, {"priority": 1_000_000_000}),
 )
 def test_the_word_for_a_pod(expected, pod):
     assert expected == cause(**pod)
 
 
-@pytest.mark.parametrize(
-    ("expected", "pod"),
-    [
-        pytest.param("health-pod", {"namespace": "gates", "owners": daemon_set("probe")}, id="health pods stay exempt"),
-        pytest.param(
-            Exemption.NONE, {"namespace": "gates", "owners": daemon_set("other")}, id="others of its namespace not"
-        ),
-        pytest.param(
-            Exemption.NONE, {"owners": daemon_set("cni")}, id="X16: DaemonSets are held back when the option is off"
-        ),
-        pytest.param(Exemption.NONE, {"labels": {"": "x"}}, id="no opt-out label configured"),
-    ],
+@cases(
+    "expected, pod",
+    ("health pods stay exempt", "health-pod", {"namespace": "gates", "owners": daemon_set("probe")}),
+    ("other pods of its namespace are held", Exemption.NONE, {"namespace": "gates", "owners": daemon_set("other")}),
+    ("X16: DaemonSets are held back when the option is off", Exemption.NONE, {"owners": daemon_set("cni")}),
+    ("no opt-out label is configured", Exemption.NONE, {"labels": {"": "x"}}),
 )
 def test_exemption_switched_off(expected, pod):
     assert expected == cause(ONLY_HEALTH, **pod)
 
 
-@pytest.mark.parametrize(
-    ("text", "pod", "expected"),
-    [
-        pytest.param("", {"labels": OPTED_OUT}, Exemption.NONE, id="by default the label counts nowhere"),
-        pytest.param(
-            "exempt: {labelNamespaces: ['*']}", {"labels": OPTED_OUT}, Exemption.LABEL, id="everywhere, where so said"
-        ),
-        pytest.param(
-            "exempt: {labelNamespaces: [ours], label: null}",
-            {"namespace": "ours", "labels": OPTED_OUT},
-            Exemption.NONE,
-            id="no label at all",
-        ),
-        pytest.param(
-            "exempt: {daemonSetPods: false, namespaces: [], label: null}",
-            {"namespace": "kube-system"},
-            Exemption.NAMESPACE,
-            id="kube-system, whatever is configured",
-        ),
-        pytest.param(
-            "namespace: ours", {"namespace": "ours"}, Exemption.READYGATE, id="our own namespace, whichever it is"
-        ),
-        pytest.param(
-            "namespace: ours",
-            {"namespace": "readygate-system"},
-            Exemption.NONE,
-            id="the usual one is nobody's where it is not ours",
-        ),
-        pytest.param(
-            "gates: [{healthPods: {namespace: kube-system, labelSelector: k8s-app=cilium, daemonSet: cilium}}]",
-            {"namespace": "kube-system", "owners": daemon_set("cilium")},
-            Exemption.HEALTH_POD,
-            id="a gate's own health pods",
-        ),
-        pytest.param(
-            "{gates: [{healthPods: {namespace: cni, labelSelector: app=cni}}], exempt: {daemonSetPods: false}}",
-            {"namespace": "cni", "owners": daemon_set("whatever")},
-            Exemption.HEALTH_POD,
-            id="those of any DaemonSet, where the gate names none",
-        ),
-    ],
+NOTHING_EXEMPT = "exempt: {daemonSetPods: false, namespaces: [], label: null}"
+CILIUM = "gates: [{healthPods: {namespace: kube-system, labelSelector: k8s-app=cilium, daemonSet: cilium}}]"
+ANY_DAEMON_SET = "{gates: [{healthPods: {namespace: cni, labelSelector: app=cni}}], exempt: {daemonSetPods: false}}"
+
+
+@cases(
+    "text, pod, expected",
+    ("by default the label counts nowhere", "", OPTED_OUT, Exemption.NONE),
+    ("an asterisk means every namespace", "exempt: {labelNamespaces: ['*']}", OPTED_OUT, Exemption.LABEL),
+    ("no label", "exempt: {labelNamespaces: [ours], label: null}", {"namespace": "ours", **OPTED_OUT}, Exemption.NONE),
+    ("kube-system always", NOTHING_EXEMPT, {"namespace": "kube-system"}, Exemption.NAMESPACE),
+    ("readygate's own namespace", "namespace: ours", {"namespace": "ours"}, Exemption.READYGATE),
+    ("not readygate's namespace", "namespace: ours", READYGATE, Exemption.NONE),
+    ("its health pods", CILIUM, {"namespace": "kube-system", "owners": daemon_set("cilium")}, Exemption.HEALTH_POD),
+    ("any DaemonSet", ANY_DAEMON_SET, {"namespace": "cni", "owners": daemon_set("whatever")}, Exemption.HEALTH_POD),
 )
 def test_the_rules_of_a_configuration(text, pod, expected):
     assert expected == cause(rules_of(parse(text)), **pod)

@@ -14,6 +14,7 @@ from extender.policy.storm import StormRule
 from extender.settings import parse
 from kube.selector import parse as selector
 from tests.extender.builders import observed_node
+from tools.kit.cases import cases
 
 
 def test_without_a_word_there_is_one_gate_with_a_cap_and_damping():
@@ -78,39 +79,22 @@ def test_off_is_no_cap_and_no_storm():
 
 LINUX = replace(observed_node("n1"), labels={"kubernetes.io/os": "linux", "pool": "web"})
 NODE_ONLY = ConditionRules((ConditionRule(True, "Gpu"),))
+ON_WINDOWS = Placement({"kubernetes.io/os": "windows"})
+TOLERANT = Placement(tolerations=(Toleration("dedicated", "Exists"),))
+WRONG_OS = "the DaemonSet's nodeSelector wants kubernetes.io/os=windows, the node has kubernetes.io/os=linux"
+NOT_TOLERATED = "the DaemonSet does not tolerate node-role.kubernetes.io/control-plane:NoSchedule"
+OTHERS = "the gate's `nodes` selects others: pool in (db,gpu)"
 
 
-@pytest.mark.parametrize(
-    ("gate", "placement", "expected"),
-    [
-        pytest.param(Gate("g"), None, "", id="nothing is known of the DaemonSet"),
-        pytest.param(Gate("g"), Placement({"kubernetes.io/os": "linux"}), "", id="its DaemonSet runs there"),
-        pytest.param(
-            Gate("g"),
-            Placement({"kubernetes.io/os": "windows"}),
-            "the DaemonSet's nodeSelector wants kubernetes.io/os=windows, the node has kubernetes.io/os=linux",
-            id="its DaemonSet cannot run there",
-        ),
-        pytest.param(
-            Gate("g", conditions=NODE_ONLY),
-            Placement({"kubernetes.io/os": "windows"}),
-            "",
-            id="the node's own conditions need no DaemonSet",
-        ),
-        pytest.param(
-            Gate("g"),
-            Placement(tolerations=(Toleration("dedicated", "Exists"),)),
-            "the DaemonSet does not tolerate node-role.kubernetes.io/control-plane:NoSchedule",
-            id="its DaemonSet does not tolerate the node's role",
-        ),
-        pytest.param(Gate("g", nodes=selector("pool in (web,db)")), None, "", id="one of its nodes"),
-        pytest.param(
-            Gate("g", nodes=selector("pool in (gpu,db)")),
-            None,
-            "the gate's `nodes` selects others: pool in (db,gpu)",
-            id="none of its nodes",
-        ),
-    ],
+@cases(
+    "gate, placement, expected",
+    ("nothing is known of the DaemonSet", Gate("g"), None, ""),
+    ("its DaemonSet runs there", Gate("g"), Placement({"kubernetes.io/os": "linux"}), ""),
+    ("its DaemonSet cannot run there", Gate("g"), ON_WINDOWS, WRONG_OS),
+    ("the node's own conditions need no DaemonSet", Gate("g", conditions=NODE_ONLY), ON_WINDOWS, ""),
+    ("its DaemonSet does not tolerate the role", Gate("g"), TOLERANT, NOT_TOLERATED),
+    ("one of its nodes", Gate("g", nodes=selector("pool in (web,db)")), None, ""),
+    ("none of its nodes", Gate("g", nodes=selector("pool in (gpu,db)")), None, OTHERS),
 )
 def test_why_a_gate_does_not_speak_of_a_node(gate, placement, expected):
     role = Taint("node-role.kubernetes.io/control-plane")

@@ -3,120 +3,89 @@
 import json
 import math
 import random
+from functools import partial
 
 import pytest
 
 from extender.policy.orders import Kind, Order, Orders, parse_orders
 from kube.times import parse_time
+from tools.kit.cases import cases
 
 NOON = parse_time("2026-11-22T12:00:00Z")
 HOUR = 3600.0
+
+hold, exempt, pause = (partial(Order, kind=kind) for kind in (Kind.HOLD, Kind.EXEMPT, Kind.PAUSE))
+arm, disarm = partial(Order, kind=Kind.ARM), partial(Order, kind=Kind.DISARM)
 
 
 def entry(order="hold", **keys):
     return json.dumps({"order": order, **keys})
 
 
-@pytest.mark.parametrize(
-    ("expected", "value"),
-    [
-        pytest.param(Order("a", Kind.HOLD), "order: hold", id="the least there can be, for the cluster and for ever"),
-        pytest.param(Order("a", Kind.HOLD), '{"order": "hold", "expires": null}', id="JSON, with null for never"),
-        pytest.param(
-            Order("a", Kind.HOLD, node="n-007", author="anna", reason="its disk", created=NOON, expires=NOON + HOUR),
-            "{order: hold, scope: {node: n-007}, author: anna, reason: its disk,"
-            " created: 2026-11-22T12:00:00Z, expires: 2026-11-22T13:00:00Z}",
-            id="YAML, with times that YAML reads itself",
-        ),
-        pytest.param(
-            Order("a", Kind.PAUSE, gate="gpu", pool="Pool_1", expires=NOON),
-            entry("pause", scope={"gate": "gpu", "pool": "Pool_1"}, expires="2026-11-22T13:00:00+01:00"),
-            id="a gate in a pool, until a time of another zone",
-        ),
-        pytest.param(
-            Order("a", Kind.EXEMPT, author="x" * 64, reason="two lines"),
-            entry("exempt", author="x" * 500, reason="two\n\tlines\x1b"),
-            id="free text is made one line and cut",
-        ),
-        pytest.param(Order("a", Kind.ARM, gate="health"), entry("arm", scope={"gate": "health"}), id="arm a gate"),
-        pytest.param(Order("a", Kind.HOLD), entry(expires="9999-12-31T23:59:59Z"), id="the last time of all is never"),
-        pytest.param(
-            Order("a", Kind.HOLD, expires=0.0),
-            entry(expires="0001-01-01T00:00:00+14:00"),
-            id="before all time has been over for long",
-        ),
-    ],
+WHOLE = hold("a", node="n-007", author="anna", reason="its disk", created=NOON, expires=NOON + HOUR)
+WHOLE_YAML = """\
+order: hold
+scope: {node: n-007}
+author: anna
+reason: its disk
+created: 2026-11-22T12:00:00Z
+expires: 2026-11-22T13:00:00Z
+"""
+GATE_IN_POOL = entry("pause", scope={"gate": "gpu", "pool": "Pool_1"}, expires="2026-11-22T13:00:00+01:00")
+LONG = entry("exempt", author="x" * 500, reason="two\n\tlines\x1b")
+
+
+@cases(
+    "expected, value",
+    ("the shortest: for the cluster, for ever", hold("a"), "order: hold"),
+    ("JSON, with null for never", hold("a"), '{"order": "hold", "expires": null}'),
+    ("YAML, with times that YAML reads itself", WHOLE, WHOLE_YAML),
+    ("a gate in a pool, a time of another zone", pause("a", gate="gpu", pool="Pool_1", expires=NOON), GATE_IN_POOL),
+    ("free text is made one line and cut", exempt("a", author="x" * 64, reason="two lines"), LONG),
+    ("arm a gate", arm("a", gate="health"), entry("arm", scope={"gate": "health"})),
+    ("the last time of all is never", hold("a"), entry(expires="9999-12-31T23:59:59Z")),
+    ("before all time has been over for long", hold("a", expires=0.0), entry(expires="0001-01-01T00:00:00+14:00")),
 )
 def test_an_entry_is_read(expected, value):
     assert Orders((expected,)) == parse_orders({"a": value})
 
 
 ORDER_KEYS = "order, scope, author, reason, created, expires"
+A_NODE = {"node": "a"}
+A_TIME = 'allowed: an RFC 3339 time, as "2026-11-23T08:00:00Z" or null'
 
 
-@pytest.mark.parametrize(
-    ("expected", "value"),
-    [
-        pytest.param("order: missing, allowed: hold, exempt, pause, disarm, arm", "", id="empty"),
-        pytest.param(
-            'order: is the text "holt", allowed: hold, exempt, pause, disarm, arm', "order: holt", id="an unknown order"
-        ),
-        pytest.param(
-            f"until: unknown key, allowed: {ORDER_KEYS}", "{order: hold, until: never}", id="a key nobody knows"
-        ),
-        pytest.param(f"is an empty list, allowed: a mapping with the keys {ORDER_KEYS}", "[]", id="a list"),
-        pytest.param(f"is nan, allowed: a mapping with the keys {ORDER_KEYS}", "NaN", id="no number"),
-        pytest.param("is no text of at most 2048 characters", 7, id="no text at all"),
-        pytest.param("is no text of at most 2048 characters", None, id="null"),
-        pytest.param("is no text of at most 2048 characters", "x" * 2049, id="too long"),
-        pytest.param(
-            "line 1, column 17: the key order is given twice, allowed: once",
-            '{"order":"hold","order":"exempt"}',
-            id="a key twice, in JSON",
-        ),
-        pytest.param("line 1, column 5: an alias, allowed: the value itself", "&a [*a]", id="an alias"),
-        pytest.param("not YAML: nested too deeply", "[" * 2000, id="nested too deeply"),
-        pytest.param(
+@cases(
+    "expected, value",
+    ("empty", "order: missing, allowed: hold, exempt, pause, disarm, arm", ""),
+    ("an unknown order", 'order: is the text "holt", allowed: hold, exempt, pause, disarm, arm', "order: holt"),
+    ("an unknown key", f"until: unknown key, allowed: {ORDER_KEYS}", "{order: hold, until: never}"),
+    ("a list", f"is an empty list, allowed: a mapping with the keys {ORDER_KEYS}", "[]"),
+    ("NaN", f"is nan, allowed: a mapping with the keys {ORDER_KEYS}", "NaN"),
+    ("a number", "is no text of at most 2048 characters", 7),
+    ("null", "is no text of at most 2048 characters", None),
+    ("too long", "is no text of at most 2048 characters", "x" * 2049),
+    ("a key twice", "line 1, column 17: the key order is given twice, allowed: once", '{"order":"hold","order":"arm"}'),
+    ("an alias", "line 1, column 5: an alias, allowed: the value itself", "&a [*a]"),
+    ("nested too deeply", "not YAML: nested too deeply", "[" * 2000),
+    (
+        "a tag that would run something",
+        (
             "line 1, column 1: could not determine a constructor for the tag"
-            " 'tag:yaml.org,2002:python/object/apply:os.system'",
-            "!!python/object/apply:os.system [true]",
-            id="a tag that would run something",
+            " 'tag:yaml.org,2002:python/object/apply:os.system'"
         ),
-        pytest.param(
-            'expires: is the text "tomorrow", allowed: an RFC 3339 time, as "2026-11-23T08:00:00Z" or null',
-            entry(expires="tomorrow"),
-            id="a time that is none",
-        ),
-        pytest.param(
-            'expires: is 2026-11-23 08:00:00, allowed: an RFC 3339 time, as "2026-11-23T08:00:00Z" or null',
-            "{order: hold, expires: 2026-11-23 08:00:00}",
-            id="a time without a zone",
-        ),
-        pytest.param(
-            "scope.pool: stands beside a node, allowed: one of the two",
-            entry(scope={"pool": "a", "node": "b"}),
-            id="a pool and a node",
-        ),
-        pytest.param(
-            'scope.node: is the text "", allowed: the name of a node or null',
-            entry(scope={"node": ""}),
-            id="an empty name, which is not the cluster",
-        ),
-        pytest.param(
-            "scope: is empty, allowed: a mapping with the keys gate, pool, node",
-            entry(scope=None),
-            id="a scope of null, which is not the cluster",
-        ),
-        pytest.param(
-            "scope: names nodes, allowed with arm: a gate, or {} for all gates",
-            entry("arm", scope={"node": "a"}),
-            id="a gate armed on one node",
-        ),
-        pytest.param("author: is 7, allowed: text", entry(author=7), id="a number for an author"),
-    ],
+        "!!python/object/apply:os.system [true]",
+    ),
+    ("a word for a time", f'expires: is the text "tomorrow", {A_TIME}', entry(expires="tomorrow")),
+    ("no time zone", f"expires: is 2026-11-23 08:00:00, {A_TIME}", "{order: hold, expires: 2026-11-23 08:00:00}"),
+    ("both", "scope.pool: stands beside a node, allowed: one of the two", entry(scope={"pool": "a", "node": "b"})),
+    ("an empty name", 'scope.node: is the text "", allowed: the name of a node or null', entry(scope={"node": ""})),
+    ("a null scope", "scope: is empty, allowed: a mapping with the keys gate, pool, node", entry(scope=None)),
+    ("a node to arm", "scope: names nodes, allowed with arm: a gate, or {} for all gates", entry("arm", scope=A_NODE)),
+    ("a number for an author", "author: is 7, allowed: text", entry(author=7)),
 )
 def test_an_entry_that_cannot_be_used_is_one_clear_line_and_no_order(expected, value):
-    assert Orders((Order("b", Kind.HOLD),), (f"a: {expected}",)) == parse_orders({"a": value, "b": entry()})
+    assert Orders((hold("b"),), (f"a: {expected}",)) == parse_orders({"a": value, "b": entry()})
 
 
 @pytest.mark.parametrize("id_", ["", "UPPER", "-a", "a-", "a.b", "a_b", "x" * 64, "two\nlines"])
@@ -148,89 +117,45 @@ def orders_of(*entries):
     return Orders(tuple(entries))
 
 
-HOLD = Order("hold", Kind.HOLD, node="n")
+HOLD = hold("hold", node="n")
 NODES = {"gate": "health", "node": "n", "pool": "p", "wall": NOON}
 
 
-@pytest.mark.parametrize(
-    ("expected", "entries"),
-    [
-        pytest.param(None, [], id="no order"),
-        pytest.param("a", [Order("a", Kind.PAUSE)], id="one for the cluster"),
-        pytest.param(None, [Order("a", Kind.HOLD, node="m")], id="one for another node"),
-        pytest.param(None, [Order("a", Kind.HOLD, gate="gpu", node="n")], id="one for the node at another gate"),
-        pytest.param(None, [Order("a", Kind.HOLD, pool="q")], id="one for another pool"),
-        pytest.param(None, [Order("a", Kind.ARM)], id="an order about gates"),
-        pytest.param("b", [Order("a", Kind.HOLD), Order("b", Kind.PAUSE, gate="health")], id="gate before cluster"),
-        pytest.param(
-            "b", [Order("a", Kind.HOLD, gate="health"), Order("b", Kind.PAUSE, pool="p")], id="pool before gate"
-        ),
-        pytest.param(
-            "b", [Order("a", Kind.HOLD, gate="health", pool="p"), Order("b", Kind.PAUSE, node="n")], id="node first"
-        ),
-        pytest.param(
-            "b",
-            [Order("a", Kind.HOLD, node="n"), Order("b", Kind.PAUSE, gate="health", node="n")],
-            id="a node at a gate before the node at all of them",
-        ),
-        pytest.param(
-            "c",
-            [Order("a", Kind.PAUSE), Order("b", Kind.EXEMPT), Order("c", Kind.HOLD)],
-            id="of one scope: hold first",
-        ),
-        pytest.param("b", [Order("a", Kind.PAUSE), Order("b", Kind.EXEMPT)], id="of one scope: exempt before pause"),
-        pytest.param(
-            "b",
-            [Order("a", Kind.HOLD, expires=NOON + 1), Order("b", Kind.HOLD, expires=NOON + 2)],
-            id="of one kind: the one that lasts longer",
-        ),
-        pytest.param(
-            "a",
-            [Order("a", Kind.PAUSE), Order("b", Kind.HOLD, node="n", expires=NOON)],
-            id="one that has expired gives way to a wider one",
-        ),
-    ],
+@cases(
+    "expected, entries",
+    ("no order", None, []),
+    ("one for the cluster", "a", [pause("a")]),
+    ("one for another node", None, [hold("a", node="m")]),
+    ("one for the node at another gate", None, [hold("a", gate="gpu", node="n")]),
+    ("one for another pool", None, [hold("a", pool="q")]),
+    ("an order about gates", None, [arm("a")]),
+    ("gate before cluster", "b", [hold("a"), pause("b", gate="health")]),
+    ("pool before gate", "b", [hold("a", gate="health"), pause("b", pool="p")]),
+    ("node first", "b", [hold("a", gate="health", pool="p"), pause("b", node="n")]),
+    ("a node at one gate before a node at all gates", "b", [hold("a", node="n"), pause("b", gate="health", node="n")]),
+    ("of one scope: hold first", "c", [pause("a"), exempt("b"), hold("c")]),
+    ("of one scope: exempt before pause", "b", [pause("a"), exempt("b")]),
+    ("of one kind: the longer one", "b", [hold("a", expires=NOON + 1), hold("b", expires=NOON + 2)]),
+    ("an expired order gives way to a wider one", "a", [pause("a"), hold("b", node="n", expires=NOON)]),
 )
 def test_of_several_orders_the_narrowest_scope_holds_for_a_node(expected, entries):
     found = orders_of(*entries).for_node(**NODES)
     assert expected == (found and found.id)
 
 
-@pytest.mark.parametrize(
-    ("expected", "entries"),
-    [
-        pytest.param(None, [], id="no order: as configured"),
-        pytest.param(None, [Order("a", Kind.HOLD)], id="an order about nodes"),
-        pytest.param("arm", [Order("a", Kind.ARM)], id="all gates"),
-        pytest.param(
-            "disarm", [Order("a", Kind.ARM, created=NOON), Order("b", Kind.DISARM, gate="health")], id="its own first"
-        ),
-        pytest.param(
-            "arm", [Order("a", Kind.ARM, created=NOON), Order("b", Kind.DISARM, created=NOON - 1)], id="then the newest"
-        ),
-        pytest.param("disarm", [Order("a", Kind.ARM), Order("b", Kind.DISARM)], id="then the one that refuses nothing"),
-        pytest.param(
-            "disarm",
-            [Order("a", Kind.ARM, gate="health", created=NOON), Order("b", Kind.DISARM, created=NOON + 1)],
-            id="a later word that no gate refuses counts for one that was armed by name",
-        ),
-        pytest.param(
-            "disarm",
-            [Order("a", Kind.ARM, gate="health", created=NOON), Order("b", Kind.DISARM)],
-            id="so does one that does not say when",
-        ),
-        pytest.param(
-            "arm",
-            [Order("a", Kind.ARM, gate="health", created=NOON + 1), Order("b", Kind.DISARM, created=NOON)],
-            id="an earlier one does not",
-        ),
-        pytest.param(
-            "disarm",
-            [Order("a", Kind.DISARM, gate="health", created=NOON), Order("b", Kind.ARM, created=NOON + 1)],
-            id="a gate disarmed by name is not armed with all others",
-        ),
-        pytest.param(None, [Order("a", Kind.ARM, expires=NOON)], id="one that has expired"),
-    ],
+@cases(
+    "expected, entries",
+    ("no order: as configured", None, []),
+    ("an order about nodes", None, [hold("a")]),
+    ("an order for all gates", "arm", [arm("a")]),
+    ("the gate's own order first", "disarm", [arm("a", created=NOON), disarm("b", gate="health")]),
+    ("then the newest order", "arm", [arm("a", created=NOON), disarm("b", created=NOON - 1)]),
+    ("then disarm before arm", "disarm", [arm("a"), disarm("b")]),
+    ("a later disarm of all wins", "disarm", [arm("a", gate="health", created=NOON), disarm("b", created=NOON + 1)]),
+    ("a disarm of all without a time wins", "disarm", [arm("a", gate="health", created=NOON), disarm("b")]),
+    ("an earlier disarm of all loses", "arm", [arm("a", gate="health", created=NOON + 1), disarm("b", created=NOON)]),
+    ("a later arm of all loses", "disarm", [disarm("a", gate="health", created=NOON), arm("b", created=NOON + 1)]),
+    ("an expired order", None, [arm("a", expires=NOON)]),
 )
 def test_whether_a_gate_is_armed_by_order(expected, entries):
     found = orders_of(*entries).arming("health", NOON)
@@ -238,7 +163,7 @@ def test_whether_a_gate_is_armed_by_order(expected, entries):
 
 
 def test_an_order_ends_at_its_time_and_is_shown_as_expired():
-    orders = orders_of(HOLD, Order("b", Kind.PAUSE, expires=NOON), Order("c", Kind.PAUSE, expires=NOON + HOUR))
+    orders = orders_of(HOLD, pause("b", expires=NOON), pause("c", expires=NOON + HOUR))
     shown = [
         ([order.id for order in orders.in_force(wall)], [order.id for order in orders.expired(wall)])
         for wall in (NOON - 1, NOON, NOON + HOUR)
@@ -250,10 +175,10 @@ def test_an_order_ends_at_its_time_and_is_shown_as_expired():
 @pytest.mark.parametrize(
     ("expected", "order"),
     [
-        ("the cluster", Order("a", Kind.HOLD)),
-        ("gate gpu", Order("a", Kind.HOLD, gate="gpu")),
-        ("gate gpu on node n", Order("a", Kind.HOLD, gate="gpu", node="n")),
-        ("pool p", Order("a", Kind.HOLD, pool="p")),
+        ("the cluster", hold("a")),
+        ("gate gpu", hold("a", gate="gpu")),
+        ("gate gpu on node n", hold("a", gate="gpu", node="n")),
+        ("pool p", hold("a", pool="p")),
     ],
 )
 def test_a_scope_in_words(expected, order):

@@ -8,6 +8,7 @@ import pytest
 from extender.cluster import objects, observed
 from extender.policy.placement import Placement, Taint, Term, term_of
 from tests.extender.builders import seen
+from tools.kit.cases import cases
 
 LINUX = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "pool": "web", "cores": "16"}
 
@@ -34,70 +35,45 @@ def fields(*expressions: Mapping[str, object]) -> Mapping[str, object]:
     return {"matchFields": list(expressions)}
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        pytest.param({}, True, id="no wishes"),
-        pytest.param({"nodeSelector": {"kubernetes.io/os": "linux"}}, True, id="the operating system it wants"),
-        pytest.param({"nodeSelector": {"kubernetes.io/os": "windows"}}, False, id="another operating system"),
-        pytest.param({"nodeSelector": {"kubernetes.io/arch": "arm64"}}, False, id="another architecture"),
-        pytest.param({"nodeSelector": {"pool": "web", "gpu": ""}}, False, id="one label of two"),
-        pytest.param({"nodeName": "n1"}, True, id="bound to this node"),
-        pytest.param({"nodeName": "n2"}, False, id="bound to another node"),
-        pytest.param({"affinity": {}}, True, id="an affinity that says nothing"),
-        pytest.param({"affinity": {"nodeAffinity": {}}}, True, id="one that requires nothing"),
-        pytest.param({"affinity": affinity(labels(asks("pool", "In", "web", "db")))}, True, id="In"),
-        pytest.param({"affinity": affinity(labels(asks("pool", "NotIn", "web", "db")))}, False, id="NotIn"),
-        pytest.param({"affinity": affinity(labels(asks("gone", "NotIn", "web")))}, True, id="NotIn without the label"),
-        pytest.param({"affinity": affinity(labels(asks("pool", "Exists")))}, True, id="Exists"),
-        pytest.param({"affinity": affinity(labels(asks("pool", "DoesNotExist")))}, False, id="DoesNotExist"),
-        pytest.param({"affinity": affinity(labels(asks("cores", "Gt", "8")))}, True, id="Gt"),
-        pytest.param({"affinity": affinity(labels(asks("cores", "Lt", "8")))}, False, id="Lt"),
-        pytest.param({"affinity": affinity(labels(asks("pool", "Gt", "8")))}, False, id="Gt of a word"),
-        pytest.param(
-            {"affinity": affinity(labels(asks("pool", "In", "db")), labels(asks("pool", "In", "web")))},
-            True,
-            id="the second term",
-        ),
-        pytest.param(
-            {"affinity": affinity(labels(asks("pool", "In", "web"), asks("gone", "Exists")))},
-            False,
-            id="all expressions of a term count",
-        ),
-        pytest.param({"affinity": affinity(fields(asks("metadata.name", "In", "n1")))}, True, id="the node's name"),
-        pytest.param(
-            {"affinity": affinity(fields(asks("metadata.name", "NotIn", "n1")))}, False, id="any but the node's name"
-        ),
-        pytest.param(
-            {"affinity": affinity(fields(asks("metadata.uid", "In", "n1")))}, False, id="a field there is not"
-        ),
-        pytest.param(
-            {"affinity": affinity({**labels(asks("pool", "In", "web")), **fields(asks("metadata.name", "In", "n2"))})},
-            False,
-            id="labels and fields of a term both count",
-        ),
-        pytest.param({"affinity": affinity({})}, False, id="an empty term fits no node"),
-        pytest.param({"affinity": affinity()}, False, id="no term fits no node"),
-        pytest.param(
-            {"affinity": affinity({}, labels(asks("pool", "Exists")))}, True, id="an empty term hurts no other"
-        ),
-        pytest.param(
-            {"affinity": affinity(labels(asks("pool", "Near", "web")), labels(asks("pool", "Exists")))},
-            True,
-            id="a term that cannot be read hurts no other",
-        ),
-        pytest.param({"affinity": affinity(labels(asks("pool", "Near", "web")))}, False, id="alone it fits no node"),
-        pytest.param(
-            {"affinity": affinity(fields(asks("metadata.name", "In", "n1", "n2")))},
-            False,
-            id="two names cannot be read",
-        ),
-        pytest.param(
-            {"nodeSelector": {"pool": "db"}, "affinity": affinity(labels(asks("pool", "Exists")))},
-            False,
-            id="nodeSelector and affinity both count",
-        ),
-    ],
+def in_pool(pool: str) -> Mapping[str, object]:
+    return labels(asks("pool", "In", pool))
+
+
+HAS_POOL = labels(asks("pool", "Exists"))
+
+
+@cases(
+    "spec, expected",
+    ("no wishes", {}, True),
+    ("the operating system it wants", {"nodeSelector": {"kubernetes.io/os": "linux"}}, True),
+    ("another operating system", {"nodeSelector": {"kubernetes.io/os": "windows"}}, False),
+    ("another architecture", {"nodeSelector": {"kubernetes.io/arch": "arm64"}}, False),
+    ("one label of two", {"nodeSelector": {"pool": "web", "gpu": ""}}, False),
+    ("bound to this node", {"nodeName": "n1"}, True),
+    ("bound to another node", {"nodeName": "n2"}, False),
+    ("an affinity that says nothing", {"affinity": {}}, True),
+    ("one that requires nothing", {"affinity": {"nodeAffinity": {}}}, True),
+    ("In", {"affinity": affinity(labels(asks("pool", "In", "web", "db")))}, True),
+    ("NotIn", {"affinity": affinity(labels(asks("pool", "NotIn", "web", "db")))}, False),
+    ("NotIn without the label", {"affinity": affinity(labels(asks("gone", "NotIn", "web")))}, True),
+    ("Exists", {"affinity": affinity(labels(asks("pool", "Exists")))}, True),
+    ("DoesNotExist", {"affinity": affinity(labels(asks("pool", "DoesNotExist")))}, False),
+    ("Gt", {"affinity": affinity(labels(asks("cores", "Gt", "8")))}, True),
+    ("Lt", {"affinity": affinity(labels(asks("cores", "Lt", "8")))}, False),
+    ("Gt of a word", {"affinity": affinity(labels(asks("pool", "Gt", "8")))}, False),
+    ("the second term", {"affinity": affinity(in_pool("db"), in_pool("web"))}, True),
+    ("every expression", {"affinity": affinity(labels(asks("pool", "In", "web"), asks("gone", "Exists")))}, False),
+    ("the node's name", {"affinity": affinity(fields(asks("metadata.name", "In", "n1")))}, True),
+    ("any but the node's name", {"affinity": affinity(fields(asks("metadata.name", "NotIn", "n1")))}, False),
+    ("a field there is not", {"affinity": affinity(fields(asks("metadata.uid", "In", "n1")))}, False),
+    ("both", {"affinity": affinity({**in_pool("web"), **fields(asks("metadata.name", "In", "n2"))})}, False),
+    ("an empty term fits no node", {"affinity": affinity({})}, False),
+    ("no term fits no node", {"affinity": affinity()}, False),
+    ("an empty term hurts no other", {"affinity": affinity({}, labels(asks("pool", "Exists")))}, True),
+    ("an unreadable term hurts no other", {"affinity": affinity(labels(asks("pool", "Near", "web")), HAS_POOL)}, True),
+    ("alone it fits no node", {"affinity": affinity(labels(asks("pool", "Near", "web")))}, False),
+    ("two names cannot be read", {"affinity": affinity(fields(asks("metadata.name", "In", "n1", "n2")))}, False),
+    ("nodeSelector and affinity", {"nodeSelector": {"pool": "db"}, "affinity": affinity(HAS_POOL)}, False),
 )
 def test_whether_a_pod_of_the_daemonset_can_run_on_n1(spec: Mapping[str, object], expected: bool) -> None:
     assert expected == placement(**spec).admits("n1", LINUX)
@@ -128,33 +104,20 @@ def test_why_it_cannot_is_said_in_one_line(made: Placement, expected: str) -> No
 
 
 CONTROL = Taint("node-role.kubernetes.io/control-plane")
+NOT_TOLERATED = "the DaemonSet does not tolerate node-role.kubernetes.io/control-plane:NoSchedule"
 
 
-@pytest.mark.parametrize(
-    ("tolerations", "expected"),
-    [
-        pytest.param([], "the DaemonSet does not tolerate node-role.kubernetes.io/control-plane:NoSchedule", id="none"),
-        pytest.param([{"operator": "Exists"}], "", id="everything"),
-        pytest.param([{"operator": "Exists", "effect": "NoSchedule"}], "", id="everything of its effect"),
-        pytest.param(
-            [{"operator": "Exists", "effect": "NoExecute"}],
-            "the DaemonSet does not tolerate node-role.kubernetes.io/control-plane:NoSchedule",
-            id="everything of another effect",
-        ),
-        pytest.param([{"key": CONTROL.key, "operator": "Exists"}], "", id="the key"),
-        pytest.param([{"key": CONTROL.key}], "", id="the key with the empty value, which it has"),
-        pytest.param([{"key": CONTROL.key, "operator": "Equal", "effect": "NoSchedule"}], "", id="the same in full"),
-        pytest.param(
-            [{"key": CONTROL.key, "value": "true"}],
-            "the DaemonSet does not tolerate node-role.kubernetes.io/control-plane:NoSchedule",
-            id="the key with another value",
-        ),
-        pytest.param(
-            [{"key": "node-role.kubernetes.io/master", "operator": "Exists"}],
-            "the DaemonSet does not tolerate node-role.kubernetes.io/control-plane:NoSchedule",
-            id="another key",
-        ),
-    ],
+@cases(
+    "tolerations, expected",
+    ("none", [], NOT_TOLERATED),
+    ("everything", [{"operator": "Exists"}], ""),
+    ("everything of its effect", [{"operator": "Exists", "effect": "NoSchedule"}], ""),
+    ("everything of another effect", [{"operator": "Exists", "effect": "NoExecute"}], NOT_TOLERATED),
+    ("the key", [{"key": CONTROL.key, "operator": "Exists"}], ""),
+    ("the key with the empty value, which it has", [{"key": CONTROL.key}], ""),
+    ("the same in full", [{"key": CONTROL.key, "operator": "Equal", "effect": "NoSchedule"}], ""),
+    ("the key with another value", [{"key": CONTROL.key, "value": "true"}], NOT_TOLERATED),
+    ("another key", [{"key": "node-role.kubernetes.io/master", "operator": "Exists"}], NOT_TOLERATED),
 )
 def test_a_node_whose_role_the_daemonset_does_not_tolerate(tolerations: list[object], expected: str) -> None:
     assert expected == placement(tolerations=tolerations).why_not("n1", LINUX, (CONTROL,))

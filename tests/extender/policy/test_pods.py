@@ -4,8 +4,10 @@ import pytest
 
 from extender.policy.pods import EVERY_POD, Classes, PodClass, PodSeen, PodVolume, class_of
 from extender.settings import parse
+from tools.kit.cases import cases
 
 EBS, CEPH = "ebs.csi.aws.com", "rbd.csi.ceph.com"
+AMD = frozenset({"amd.com/gpu", "cpu"})
 CLAIM, INLINE = PodVolume(claim="data"), PodVolume(driver=CEPH)
 
 
@@ -30,42 +32,26 @@ def pod(**fields):
     return PodSeen(**{"namespace": "ml", "scheduler_name": "default-scheduler", **fields})
 
 
-@pytest.mark.parametrize(
-    ("text", "seen", "expected"),
-    [
-        pytest.param("", pod(), True, id="nothing asked is every pod"),
-        pytest.param("podSelector: app=train", pod(labels={"app": "train"}), True, id="a label"),
-        pytest.param("podSelector: app=train", pod(), False, id="a label it has not"),
-        pytest.param("podSelector: '!app'", pod(), True, id="a label it shall not have"),
-        pytest.param("namespaces: [web, ml]", pod(), True, id="one of the namespaces"),
-        pytest.param("namespaces: [web]", pod(), False, id="another namespace"),
-        pytest.param(
-            "resources: [nvidia.com/gpu]", pod(resources=frozenset({"nvidia.com/gpu"})), True, id="a resource"
-        ),
-        pytest.param("resources: [nvidia.com/gpu]", pod(resources=frozenset({"cpu"})), False, id="another resource"),
-        pytest.param(
-            "resources: [nvidia.com/gpu, amd.com/gpu]",
-            pod(resources=frozenset({"amd.com/gpu", "cpu"})),
-            True,
-            id="one of the resources",
-        ),
-        pytest.param("priority: {from: 100}", pod(priority=100), True, id="a priority at the lower end"),
-        pytest.param("priority: {from: 100}", pod(priority=99), False, id="a priority below it"),
-        pytest.param("priority: {to: 100}", pod(priority=100), True, id="a priority at the upper end"),
-        pytest.param("priority: {to: 100}", pod(priority=101), False, id="a priority above it"),
-        pytest.param("priority: {from: -10, to: -1}", pod(), False, id="no priority is zero"),
-        pytest.param("schedulerNames: [default-scheduler]", pod(), True, id="the scheduler"),
-        pytest.param("schedulerNames: [batch]", pod(), False, id="another scheduler"),
-        pytest.param(
-            "podSelector: app=train, namespaces: [ml]", pod(labels={"app": "train"}), True, id="all that is given holds"
-        ),
-        pytest.param(
-            "podSelector: app=train, namespaces: [web]",
-            pod(labels={"app": "train"}),
-            False,
-            id="all but one that is given",
-        ),
-    ],
+@cases(
+    "text, seen, expected",
+    ("nothing asked is every pod", "", pod(), True),
+    ("a label", "podSelector: app=train", pod(labels={"app": "train"}), True),
+    ("a label it has not", "podSelector: app=train", pod(), False),
+    ("a label it shall not have", "podSelector: '!app'", pod(), True),
+    ("one of the namespaces", "namespaces: [web, ml]", pod(), True),
+    ("another namespace", "namespaces: [web]", pod(), False),
+    ("a resource", "resources: [nvidia.com/gpu]", pod(resources=frozenset({"nvidia.com/gpu"})), True),
+    ("another resource", "resources: [nvidia.com/gpu]", pod(resources=frozenset({"cpu"})), False),
+    ("one of the resources", "resources: [nvidia.com/gpu, amd.com/gpu]", pod(resources=AMD), True),
+    ("a priority at the lower end", "priority: {from: 100}", pod(priority=100), True),
+    ("a priority below it", "priority: {from: 100}", pod(priority=99), False),
+    ("a priority at the upper end", "priority: {to: 100}", pod(priority=100), True),
+    ("a priority above it", "priority: {to: 100}", pod(priority=101), False),
+    ("no priority is zero", "priority: {from: -10, to: -1}", pod(), False),
+    ("the scheduler", "schedulerNames: [default-scheduler]", pod(), True),
+    ("another scheduler", "schedulerNames: [batch]", pod(), False),
+    ("all that is given holds", "podSelector: app=train, namespaces: [ml]", pod(labels={"app": "train"}), True),
+    ("all but one that is given", "podSelector: app=train, namespaces: [web]", pod(labels={"app": "train"}), False),
 )
 def test_a_pod_is_of_the_class(text, seen, expected):
     assert expected == class_in(text).matches(seen, Known())
@@ -77,25 +63,21 @@ KNOWN = Known(
 )
 
 
-@pytest.mark.parametrize(
-    ("volumes", "expected"),
-    [
-        pytest.param([], False, id="no volume"),
-        pytest.param([PodVolume()], False, id="a volume of another kind"),
-        pytest.param([PodVolume(driver=EBS)], True, id="an inline volume of the driver"),
-        pytest.param([INLINE], False, id="one of another driver"),
-        pytest.param([CLAIM], True, id="a claim that the driver serves"),
-        pytest.param([PodVolume(claim="scratch")], False, id="a claim that no CSI driver serves"),
-        pytest.param([PodVolume(claim="old")], True, id="a claim of the plugin that the driver replaces"),
-        pytest.param([PodVolume(claim="unheard")], True, id="a claim that nobody has heard of yet counts"),
-        pytest.param([PodVolume(claim="unheard", storage_class="fast")], True, id="an ephemeral one, by its class"),
-        pytest.param([PodVolume(claim="unheard", storage_class="slow")], False, id="by its class, of another driver"),
-        pytest.param([PodVolume(claim="unheard", storage_class="gone")], True, id="of a class that nobody knows"),
-        pytest.param(
-            [PodVolume(claim="pod-tmp", storage_class="fast")], False, id="its claim knows better than its class"
-        ),
-        pytest.param([INLINE, PodVolume(claim="scratch"), CLAIM], True, id="one volume of several"),
-    ],
+@cases(
+    "volumes, expected",
+    ("no volume", [], False),
+    ("a volume of another kind", [PodVolume()], False),
+    ("an inline volume of the driver", [PodVolume(driver=EBS)], True),
+    ("one of another driver", [INLINE], False),
+    ("a claim that the driver serves", [CLAIM], True),
+    ("a claim that no CSI driver serves", [PodVolume(claim="scratch")], False),
+    ("a claim of the plugin that the driver replaces", [PodVolume(claim="old")], True),
+    ("a claim that nobody has heard of yet counts", [PodVolume(claim="unheard")], True),
+    ("an ephemeral one, by its class", [PodVolume(claim="unheard", storage_class="fast")], True),
+    ("by its class, of another driver", [PodVolume(claim="unheard", storage_class="slow")], False),
+    ("of a class that nobody knows", [PodVolume(claim="unheard", storage_class="gone")], True),
+    ("its claim knows better than its class", [PodVolume(claim="pod-tmp", storage_class="fast")], False),
+    ("one volume of several", [INLINE, PodVolume(claim="scratch"), CLAIM], True),
 )
 def test_a_pod_has_volumes_of_the_driver(volumes, expected):
     assert expected == class_in(f"csiDrivers: [{EBS}]").matches(pod(volumes=volumes), KNOWN)

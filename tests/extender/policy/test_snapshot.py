@@ -13,6 +13,7 @@ from extender.policy import snapshot as board_of
 from extender.policy.decision import Decision
 from extender.policy.reasons import CLOSED_NOT_READY, OPEN
 from extender.policy.snapshot import INHERITED_KICKS, UNKNOWN_NODE, Board, Snapshot, sort_out
+from tools.kit.cases import cases
 
 CLOSED = Decision(CLOSED_NOT_READY)
 OPENED = Decision(OPEN)
@@ -88,16 +89,12 @@ class World:
 # What another process refused.
 
 
-@pytest.mark.parametrize(
-    ("nodes", "expected"),
-    [
-        pytest.param({"n1": CLOSED, "n2": OPENED, "n3": OPENED}, ["n2", "n3"], id="nodes that are open"),
-        pytest.param(
-            {f"n{i}": OPENED for i in range(100)}, sorted(f"n{i}" for i in range(100))[:8], id="a few of them"
-        ),
-        pytest.param({"n1": CLOSED}, [], id="none while all is closed"),
-        pytest.param({}, [], id="none without nodes"),
-    ],
+@cases(
+    "nodes, expected",
+    ("nodes that are open", {"n1": CLOSED, "n2": OPENED, "n3": OPENED}, ["n2", "n3"]),
+    ("a few of them", {f"n{i}": OPENED for i in range(100)}, sorted(f"n{i}" for i in range(100))[:8]),
+    ("none while all is closed", {"n1": CLOSED}, []),
+    ("none without nodes", {}, []),
 )
 def test_the_first_swap_gives_a_kick_for_what_the_process_before_refused(nodes, expected) -> None:
     world = World(**nodes)
@@ -217,26 +214,20 @@ def turn(world: World) -> None:
     world.board.before_kick()
 
 
-@pytest.mark.parametrize(
-    ("steps", "released"),
-    [
-        pytest.param([ask("n1", "n2")], ["n1"], id="refused once"),
-        pytest.param([ask("n1", "n2"), ask("n1", "n2")], ["n1"], id="refused twice"),
-        pytest.param([ask("n1", "n2"), ask("n2", "n3")], ["n1"], id="another time another one"),
-        pytest.param([ask("n2", "n3")], [], id="never refused"),
-        pytest.param([ask("n1", "n2"), World.kick], [], id="kicked since"),
-        pytest.param([ask("n1", "n2"), World.kick, ask("n1", "n2")], ["n1"], id="kicked, and refused again"),
-        pytest.param([ask("n1", "n2", "n3"), World.kick, ask("n1", "n2")], ["n1"], id="then one of fewer"),
-        pytest.param([ask("n1", "n2"), turn, World.kick], [], id="kicked at the second try"),
-        pytest.param([ask("n1", "n2"), turn, ask("n1", "n2"), World.kick], ["n1"], id="refused between two tries"),
-        pytest.param(
-            [ask("n1", "n2"), say(n1=OPENED), say(n1=CLOSED)], [], id="opened and closed since, and not asked about"
-        ),
-        pytest.param(
-            [ask("n1", "n2"), say(n1=OPENED), say(n1=CLOSED), ask("n1", "n2")], ["n1"], id="and refused after that"
-        ),
-        pytest.param([ask("n1", "n2"), say(n4=CLOSED), ask("n1", "n2")], ["n1"], id="another node closed between"),
-    ],
+@cases(
+    "steps, released",
+    ("refused once", [ask("n1", "n2")], ["n1"]),
+    ("refused twice", [ask("n1", "n2"), ask("n1", "n2")], ["n1"]),
+    ("another time another one", [ask("n1", "n2"), ask("n2", "n3")], ["n1"]),
+    ("never refused", [ask("n2", "n3")], []),
+    ("kicked since", [ask("n1", "n2"), World.kick], []),
+    ("kicked, and refused again", [ask("n1", "n2"), World.kick, ask("n1", "n2")], ["n1"]),
+    ("then one of fewer", [ask("n1", "n2", "n3"), World.kick, ask("n1", "n2")], ["n1"]),
+    ("kicked at the second try", [ask("n1", "n2"), turn, World.kick], []),
+    ("refused between two tries", [ask("n1", "n2"), turn, ask("n1", "n2"), World.kick], ["n1"]),
+    ("opened and closed since, and not asked about", [ask("n1", "n2"), say(n1=OPENED), say(n1=CLOSED)], []),
+    ("and refused after that", [ask("n1", "n2"), say(n1=OPENED), say(n1=CLOSED), ask("n1", "n2")], ["n1"]),
+    ("another node closed between", [ask("n1", "n2"), say(n4=CLOSED), ask("n1", "n2")], ["n1"]),
 )
 def test_a_node_that_was_refused_since_the_last_kick_gives_one_when_it_opens(
     steps: list[Step], released: list[str]

@@ -7,6 +7,7 @@ import pytest
 
 from extender.policy import starts
 from extender.policy.starts import Attempt, StartRule, Starts
+from tools.kit.cases import cases
 
 RULE = StartRule(namespaces=3, within_s=300.0, stuck_s=30.0)
 OWNERS = ("web", "api", "jobs")
@@ -41,6 +42,16 @@ class Told:
         self.starts.rejected(self.attempt(owner, node, broken="UnexpectedAdmissionError", **fields), self.now)
         return self
 
+    def all_rejected(self, node: str) -> "Told":
+        for owner in OWNERS:
+            self.rejected(owner, node)
+        return self
+
+    def all_run(self, node: str) -> "Told":
+        for owner in OWNERS:
+            self.runs(owner, node)
+        return self
+
     def bound(self, owner: str, node: str, **fields: object) -> "Told":
         self.starts.bound(self.attempt(owner, node, **fields), self.now)
         return self
@@ -71,58 +82,28 @@ def stuck_pods(told: Told, **fields: object) -> Told:
     return told
 
 
-@pytest.mark.parametrize(
-    ("told", "expected"),
-    [
-        pytest.param(all_owners(), ["bad"], id="pods of three namespaces are rejected here and start elsewhere"),
-        pytest.param(all_owners(owners=("web", "api")), [], id="two are not enough"),
-        pytest.param(all_owners(owners=("web", "web", "web")), [], id="one owner three times is one"),
-        pytest.param(
-            all_owners(owners=("shop/web", "shop/api", "shop/jobs")), [], id="three owners of one namespace are one"
-        ),
-        pytest.param(
-            all_owners(owners=("shop/web", "shop/api", "bank/web")), [], id="three owners of two namespaces are two"
-        ),
-        pytest.param(
-            all_owners(owners=("shop/web", "bank/web", "farm/web")),
-            ["bad"],
-            id="an owner of the same uid in another namespace is another one",
-        ),
-        pytest.param(all_owners(elsewhere="bad"), [], id="what started here and then nowhere else accuses nobody"),
-        pytest.param(
-            Told().rejected("web", "bad").rejected("api", "bad").rejected("jobs", "bad"),
-            [],
-            id="poison that was tried here only",
-        ),
-        pytest.param(
-            all_owners().rejected("web", "n3").rejected("api", "n3").rejected("jobs", "n3"),
-            [],
-            id="poison that fails on more nodes than it starts on",
-        ),
-        pytest.param(
-            all_owners().runs("web", "n4").runs("api", "n4").runs("jobs", "n4").rejected("web", "n3"),
-            ["bad"],
-            id="one that fails in two places and starts in two still tells",
-        ),
-        pytest.param(all_owners().runs("web", "bad"), [], id="one of the three has started here since"),
-        pytest.param(all_owners().passes(301), [], id="nothing has failed for five minutes"),
-        pytest.param(all_owners().passes(299), ["bad"], id="nothing has failed for nearly five minutes"),
-        pytest.param(stuck_pods(Told()).passes(29), [], id="without a sandbox for 29 s"),
-        pytest.param(stuck_pods(Told()).passes(30), ["bad"], id="without a sandbox for 30 s"),
-        pytest.param(stuck_pods(Told(), able=True).passes(200), [], id="with a sandbox: they pull an image"),
-        pytest.param(stuck_pods(Told(), waits=True).passes(200), [], id="they wait for a volume"),
-        pytest.param(
-            stuck_pods(Told(), able=True, broken="CreateContainerError"), ["bad"], id="their containers cannot be made"
-        ),
-        pytest.param(
-            stuck_pods(Told()).passes(31).ended("web-stuck", deleted=False), [], id="a stuck pod runs after all"
-        ),
-        pytest.param(
-            stuck_pods(Told()).passes(29).ended("web-stuck", deleted=True).passes(2),
-            [],
-            id="one was deleted before it was stuck",
-        ),
-    ],
+@cases(
+    "told, expected",
+    ("pods of three namespaces are rejected here and start elsewhere", all_owners(), ["bad"]),
+    ("two are not enough", all_owners(owners=("web", "api")), []),
+    ("one owner three times is one", all_owners(owners=("web", "web", "web")), []),
+    ("three owners of one namespace are one", all_owners(owners=("shop/web", "shop/api", "shop/jobs")), []),
+    ("three owners of two namespaces are two", all_owners(owners=("shop/web", "shop/api", "bank/web")), []),
+    ("one uid in three namespaces is three owners", all_owners(owners=("shop/web", "bank/web", "farm/web")), ["bad"]),
+    ("what started here and then nowhere else accuses nobody", all_owners(elsewhere="bad"), []),
+    ("pods that were tried on this node only", Told().all_rejected("bad"), []),
+    ("pods that fail on more nodes than they start on", all_owners().all_rejected("n3"), []),
+    ("pods fail on two nodes and start on two", all_owners().all_run("n4").rejected("web", "n3"), ["bad"]),
+    ("one of the three has started here since", all_owners().runs("web", "bad"), []),
+    ("nothing has failed for five minutes", all_owners().passes(301), []),
+    ("nothing has failed for nearly five minutes", all_owners().passes(299), ["bad"]),
+    ("without a sandbox for 29 s", stuck_pods(Told()).passes(29), []),
+    ("without a sandbox for 30 s", stuck_pods(Told()).passes(30), ["bad"]),
+    ("with a sandbox: they pull an image", stuck_pods(Told(), able=True).passes(200), []),
+    ("they wait for a volume", stuck_pods(Told(), waits=True).passes(200), []),
+    ("their containers cannot be made", stuck_pods(Told(), able=True, broken="CreateContainerError"), ["bad"]),
+    ("a stuck pod runs after all", stuck_pods(Told()).passes(31).ended("web-stuck", deleted=False), []),
+    ("deleted before it was stuck", stuck_pods(Told()).passes(29).ended("web-stuck", deleted=True).passes(2), []),
 )
 def test_which_nodes_swallow_pods(told: Told, expected: list[str]) -> None:
     assert expected == told.black()
@@ -140,42 +121,24 @@ def looked(told: Told) -> Told:
     return told
 
 
-@pytest.mark.parametrize(
-    ("told", "expected"),
-    [
-        pytest.param(
-            looked(stuck_pods(Told()).passes(30)).passes(3600), ["bad"], id="as long as pods are stuck here it stays"
-        ),
-        pytest.param(
-            looked(stuck_pods(Told()).passes(30)).ended("web-stuck", deleted=False),
-            [],
-            id="a pod that was seen stuck runs after all: its failure is forgotten at once",
-        ),
-        pytest.param(
-            looked(stuck_pods(Told()).passes(30)).ended("web-stuck", deleted=True).passes(299),
-            ["bad"],
-            id="a stuck pod was deleted: it failed until then",
-        ),
-        pytest.param(
-            looked(stuck_pods(Told()).passes(30)).ended("web-stuck", deleted=True).passes(301),
-            [],
-            id="five minutes after a stuck pod was deleted",
-        ),
-        pytest.param(looked(all_owners()).runs("api", "bad"), [], id="one of them starts here: open at once"),
-        pytest.param(
-            looked(all_owners()).passes(200).rejected("web", "bad").passes(200),
-            [],
-            id="only one of them has failed lately",
-        ),
-        pytest.param(
-            looked(all_owners()).passes(250).rejected("web", "bad").rejected("api", "bad").rejected("jobs", "bad"),
-            ["bad"],
-            id="all fail again",
-        ),
-        pytest.param(
-            looked(all_owners()).rejected("web", "n3").rejected("web", "n4"), [], id="one turns out to fail everywhere"
-        ),
-    ],
+@cases(
+    "told, expected",
+    ("as long as pods are stuck here it stays", looked(stuck_pods(Told()).passes(30)).passes(3600), ["bad"]),
+    ("a pod seen stuck runs after all", looked(stuck_pods(Told()).passes(30)).ended("web-stuck", deleted=False), []),
+    (
+        "a stuck pod was deleted: it failed until then",
+        looked(stuck_pods(Told()).passes(30)).ended("web-stuck", deleted=True).passes(299),
+        ["bad"],
+    ),
+    (
+        "five minutes after a stuck pod was deleted",
+        looked(stuck_pods(Told()).passes(30)).ended("web-stuck", deleted=True).passes(301),
+        [],
+    ),
+    ("one of them starts here: open at once", looked(all_owners()).runs("api", "bad"), []),
+    ("only one of them has failed lately", looked(all_owners()).passes(200).rejected("web", "bad").passes(200), []),
+    ("all fail again", looked(all_owners()).passes(250).all_rejected("bad"), ["bad"]),
+    ("one turns out to fail everywhere", looked(all_owners()).rejected("web", "n3").rejected("web", "n4"), []),
 )
 def test_how_it_goes_on(told: Told, expected: list[str]) -> None:
     assert expected == told.black()

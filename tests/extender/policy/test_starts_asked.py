@@ -1,8 +1,7 @@
 """A failed start counts only if kube-scheduler asked about the pod, which is known a moment later."""
 
-import pytest
-
 from tests.extender.policy.test_starts import OWNERS, Told, all_owners, stuck_pods
+from tools.kit.cases import cases
 
 
 def asked_after(told: Told, seconds: float, *, look: bool = True) -> Told:
@@ -15,31 +14,21 @@ def asked_after(told: Told, seconds: float, *, look: bool = True) -> Told:
     return told
 
 
-@pytest.mark.parametrize(
-    ("told", "expected"),
-    [
-        pytest.param(asked_after(all_owners(), 1e9, look=False), [], id="not asked about, rejected"),
-        pytest.param(asked_after(stuck_pods(Told()), 1e9, look=False).passes(60), [], id="not asked about, stuck"),
-        pytest.param(
-            asked_after(stuck_pods(Told(), able=True, broken="CreateContainerError"), 1e9, look=False),
-            [],
-            id="not asked about, with a container that cannot be created",
-        ),
-        pytest.param(asked_after(all_owners(), 1), ["bad"], id="rejected before the question was recorded"),
-        pytest.param(asked_after(stuck_pods(Told()), 1).passes(30), ["bad"], id="bound before it was recorded"),
-        pytest.param(
-            asked_after(stuck_pods(Told(), able=True, broken="CreateContainerError"), 1), ["bad"], id="broken before it"
-        ),
-        pytest.param(asked_after(all_owners(), 60), [], id="a question about a pod of that name a minute later"),
-        pytest.param(
-            asked_after(all_owners().runs("web", "bad"), 1), [], id="a pod of one started there before it was recorded"
-        ),
-        pytest.param(
-            asked_after(stuck_pods(Told(), able=True, broken="CreateContainerError").runs("web", "bad"), 1),
-            [],
-            id="a pod of one started there while another one is broken",
-        ),
-    ],
+def broken_pods() -> Told:
+    return stuck_pods(Told(), able=True, broken="CreateContainerError")
+
+
+@cases(
+    "told, expected",
+    ("not asked about, rejected", asked_after(all_owners(), 1e9, look=False), []),
+    ("not asked about, stuck", asked_after(stuck_pods(Told()), 1e9, look=False).passes(60), []),
+    ("not asked about, with a broken container", asked_after(broken_pods(), 1e9, look=False), []),
+    ("rejected before the question was recorded", asked_after(all_owners(), 1), ["bad"]),
+    ("bound before it was recorded", asked_after(stuck_pods(Told()), 1).passes(30), ["bad"]),
+    ("broken before it", asked_after(broken_pods(), 1), ["bad"]),
+    ("a question about a pod of that name a minute later", asked_after(all_owners(), 60), []),
+    ("a pod of one started there before it was recorded", asked_after(all_owners().runs("web", "bad"), 1), []),
+    ("one pod started there, another is broken", asked_after(broken_pods().runs("web", "bad"), 1), []),
 )
 def test_only_pods_that_kube_scheduler_asked_about_accuse_a_node(told: Told, expected: list[str]) -> None:
     assert expected == told.black()

@@ -2,9 +2,8 @@
 
 import math
 
-import pytest
-
 from extender.policy.storm import Cause, StormRule, Turned, Weather, suspect, weather
+from tools.kit.cases import cases
 
 RULE = StormRule(percent=20, at_least=3, within_s=60.0, calm_s=60.0)
 PROBE: Cause = ("node(s) with a health pod that is not Ready", "ContainersNotReady")
@@ -15,84 +14,44 @@ def turned(*times: float, cause: Cause = PROBE, name: str = "n") -> dict[str, Tu
     return {f"{name}{i}": Turned(cause, at) for i, at in enumerate(times)}
 
 
-@pytest.mark.parametrize(
-    ("size", "bad", "held"),
-    [
-        pytest.param(10, turned(100, 100), set(), id="two of ten: fewer than three are never a storm"),
-        pytest.param(3, turned(100, 100), set(), id="two of three, though they are 66%"),
-        pytest.param(3, turned(100, 100, 100), {"n0", "n1", "n2"}, id="three of three"),
-        pytest.param(14, turned(100, 100, 100), {"n0", "n1", "n2"}, id="three of 14 are 21%"),
-        pytest.param(15, turned(100, 100, 100), set(), id="three of 15 are 20%: not more than that"),
-        pytest.param(100, turned(*[100] * 20), set(), id="20 of 100"),
-        pytest.param(100, turned(*[100] * 21), {f"n{i}" for i in range(21)}, id="21 of 100"),
-        pytest.param(10, turned(40.5, 70, 100), {"n0", "n1", "n2"}, id="within a minute"),
-        pytest.param(10, turned(40, 70, 100), set(), id="the first turned a minute ago"),
-        pytest.param(10, turned(10, 60, 70, 100), {"n1", "n2", "n3"}, id="whoever turned earlier stays closed"),
-        pytest.param(
-            10, {**turned(100, 100), **turned(100, 100, cause=DISK, name="d")}, set(), id="two each for two causes"
-        ),
-        pytest.param(10, turned(-math.inf, 100, 100), set(), id="one of which nothing tells when"),
-        pytest.param(0, turned(), set(), id="no nodes"),
-    ],
+@cases(
+    "size, bad, held",
+    ("two of ten: fewer than three are never a storm", 10, turned(100, 100), set()),
+    ("two of three, though they are 66%", 3, turned(100, 100), set()),
+    ("three of three", 3, turned(100, 100, 100), {"n0", "n1", "n2"}),
+    ("three of 14 are 21%", 14, turned(100, 100, 100), {"n0", "n1", "n2"}),
+    ("three of 15 are 20%: not more than that", 15, turned(100, 100, 100), set()),
+    ("20 of 100", 100, turned(*[100] * 20), set()),
+    ("21 of 100", 100, turned(*[100] * 21), {f"n{i}" for i in range(21)}),
+    ("within a minute", 10, turned(40.5, 70, 100), {"n0", "n1", "n2"}),
+    ("the first turned a minute ago", 10, turned(40, 70, 100), set()),
+    ("whoever turned earlier stays closed", 10, turned(10, 60, 70, 100), {"n1", "n2", "n3"}),
+    ("two each for two causes", 10, {**turned(100, 100), **turned(100, 100, cause=DISK, name="d")}, set()),
+    ("one of which nothing tells when", 10, turned(-math.inf, 100, 100), set()),
+    ("no nodes", 0, turned(), set()),
 )
 def test_which_nodes_a_storm_holds(size: int, bad: dict[str, Turned], held: set[str]) -> None:
     storms = weather(RULE, size, bad, (), monotonic=100.0)
     assert held == set().union(*(storm.nodes for storm in storms))
 
 
-RAGING = Weather(PROBE, frozenset({"n0", "n1", "n2"}), began=100.0)
+THREE = frozenset({"n0", "n1", "n2"})
+RAGING = Weather(PROBE, THREE, began=100.0)
+CALMING = Weather(PROBE, frozenset({"n0", "n1"}), 100.0, calm_since=150.0)
+LATE, DISK_LATER = {"late": Turned(PROBE, 4999.0)}, {"n2": Turned(DISK, 4000.0)}
+OTHERS = {"old": Turned(PROBE, 99.0), "other": Turned(DISK, 110.0)}
 
 
-@pytest.mark.parametrize(
-    ("bad", "before", "monotonic", "expected"),
-    [
-        pytest.param(
-            turned(100, 100, 100),
-            RAGING,
-            5000.0,
-            [(frozenset({"n0", "n1", "n2"}), None)],
-            id="as long as they are bad, however long",
-        ),
-        pytest.param(
-            {**turned(100, 100, 100), "late": Turned(PROBE, 4999.0)},
-            RAGING,
-            5000.0,
-            [(frozenset({"n0", "n1", "n2", "late"}), None)],
-            id="who turns for the same cause is held too",
-        ),
-        pytest.param(
-            {**turned(100, 100, 100), "old": Turned(PROBE, 99.0), "other": Turned(DISK, 110.0)},
-            RAGING,
-            110.0,
-            [(frozenset({"n0", "n1", "n2"}), None)],
-            id="who was bad before, or for another cause, is not",
-        ),
-        pytest.param(turned(100, 100), RAGING, 200.0, [(frozenset({"n0", "n1"}), 200.0)], id="it calms down"),
-        pytest.param(
-            turned(100, 100),
-            Weather(PROBE, frozenset({"n0", "n1"}), 100.0, calm_since=150.0),
-            209.9,
-            [(frozenset({"n0", "n1"}), 150.0)],
-            id="not yet over",
-        ),
-        pytest.param(
-            turned(100, 100), Weather(PROBE, frozenset({"n0", "n1"}), 100.0, calm_since=150.0), 210.0, [], id="over"
-        ),
-        pytest.param(
-            turned(100, 100, 160),
-            Weather(PROBE, frozenset({"n0", "n1"}), 100.0, calm_since=150.0),
-            160.0,
-            [(frozenset({"n0", "n1", "n2"}), None)],
-            id="it rages again",
-        ),
-        pytest.param(
-            {**turned(100, 100), "n2": Turned(DISK, 4000.0)},
-            RAGING,
-            4100.0,
-            [(frozenset({"n0", "n1", "n2"}), None)],
-            id="one of its nodes is bad for another cause by now",
-        ),
-    ],
+@cases(
+    "bad, before, monotonic, expected",
+    ("as long as they are bad", turned(100, 100, 100), RAGING, 5000.0, [(THREE, None)]),
+    ("a later node of the same cause", {**turned(100, 100, 100), **LATE}, RAGING, 5000.0, [(THREE | {"late"}, None)]),
+    ("an earlier node, or another cause", {**turned(100, 100, 100), **OTHERS}, RAGING, 110.0, [(THREE, None)]),
+    ("it calms down", turned(100, 100), RAGING, 200.0, [(frozenset({"n0", "n1"}), 200.0)]),
+    ("not yet over", turned(100, 100), CALMING, 209.9, [(frozenset({"n0", "n1"}), 150.0)]),
+    ("over", turned(100, 100), Weather(PROBE, frozenset({"n0", "n1"}), 100.0, calm_since=150.0), 210.0, []),
+    ("it rages again", turned(100, 100, 160), CALMING, 160.0, [(THREE, None)]),
+    ("a node now has another cause", {**turned(100, 100), **DISK_LATER}, RAGING, 4100.0, [(THREE, None)]),
 )
 def test_how_a_storm_goes_on(bad, before, monotonic, expected) -> None:
     storms = weather(RULE, 10, bad, [before], monotonic=monotonic)

@@ -17,6 +17,7 @@ from extender.policy.reasons import (
 )
 from extender.policy.verdict import Memory, verdict_of
 from tests.extender.builders import CREATED, LATER, health_pod, observed_node
+from tools.kit.cases import cases
 
 GRACE_S = 30.0
 GOOD_ONCE = Memory(node_uid="uid-n1", ever_good=True, last=OPEN)
@@ -93,62 +94,36 @@ def test_an_old_heartbeat_closes_whatever_the_pod_says():
     assert reason(observed_node(), [health_pod()], lost=True) == CLOSED_NODE_LOST
 
 
-@pytest.mark.parametrize(
-    ("old_pod", "expected"),
-    [
-        pytest.param(health_pod(created="2025-12-31T23:59:59Z"), CLOSED_NO_HEALTH_POD, id="older than the node"),
-        pytest.param(
-            health_pod(created="2025-12-31T23:59:59Z", ready_since="2026-01-01T00:00:05Z"),
-            OPEN,
-            id="older, but Ready since after the node was made",
-        ),
-        pytest.param(
-            health_pod(node_uid="uid-before"), CLOSED_NO_HEALTH_POD, id="first seen on a Node with another uid"
-        ),
-        pytest.param(
-            health_pod(node_uid="uid-before", ready_since=LATER), OPEN, id="first seen there, but Ready again since"
-        ),
-        pytest.param(health_pod(), OPEN, id="made in the same second"),
-    ],
+MADE_BEFORE = "2025-12-31T23:59:59Z"
+
+
+@cases(
+    "old_pod, expected",
+    ("older than the node", health_pod(created=MADE_BEFORE), CLOSED_NO_HEALTH_POD),
+    ("older, Ready again since", health_pod(created=MADE_BEFORE, ready_since="2026-01-01T00:00:05Z"), OPEN),
+    ("first seen on a Node with another uid", health_pod(node_uid="uid-before"), CLOSED_NO_HEALTH_POD),
+    ("first seen there, but Ready again since", health_pod(node_uid="uid-before", ready_since=LATER), OPEN),
+    ("made in the same second", health_pod(), OPEN),
 )
 def test_x54_a_node_made_again_does_not_inherit_the_old_pod(old_pod, expected):
     assert expected == reason(observed_node(), [old_pod])
 
 
 def test_an_old_pod_that_stays_ready_counts_again_and_the_verdict_says_when():
-    old = health_pod(created="2025-12-31T23:59:59Z")
+    old = health_pod(created=MADE_BEFORE)
     verdict, memory = verdict_on(observed_node(), [old], memory=Memory(), monotonic=100.0)
     assert (verdict.reason, verdict.changes_at) == (CLOSED_NO_HEALTH_POD, 160.0)
     assert reason(observed_node(), [old], memory=memory, monotonic=159.9) == CLOSED_NO_HEALTH_POD
     assert reason(observed_node(), [old], memory=memory, monotonic=160.0) == OPEN
 
 
-@pytest.mark.parametrize(
-    ("memory", "monotonic", "expected"),
-    [
-        pytest.param(GOOD_ONCE, 100.0, OPEN, id="the last verdict stays at first"),
-        pytest.param(
-            Memory("uid-n1", ever_good=True, last=OPEN, missing_since=71.0), 100.0, OPEN, id="and up to the grace"
-        ),
-        pytest.param(
-            Memory("uid-n1", ever_good=True, last=OPEN, missing_since=70.0),
-            100.0,
-            CLOSED_NO_HEALTH_POD,
-            id="then it closes",
-        ),
-        pytest.param(
-            Memory("uid-n1", ever_good=True, last=CLOSED_UNHEALTHY, missing_since=99.0),
-            100.0,
-            CLOSED_UNHEALTHY,
-            id="a closed verdict stays as well",
-        ),
-        pytest.param(
-            Memory("uid-before", ever_good=True, last=OPEN),
-            100.0,
-            CLOSED_NO_HEALTH_POD,
-            id="not for another Node object",
-        ),
-    ],
+@cases(
+    "memory, monotonic, expected",
+    ("the last verdict stays at first", GOOD_ONCE, 100.0, OPEN),
+    ("and up to the grace", Memory("uid-n1", ever_good=True, last=OPEN, missing_since=71.0), 100.0, OPEN),
+    ("then it closes", Memory("uid-n1", ever_good=True, last=OPEN, missing_since=70.0), 100.0, CLOSED_NO_HEALTH_POD),
+    ("bad stays", Memory("uid-n1", ever_good=True, last=CLOSED_UNHEALTHY, missing_since=99.0), 100.0, CLOSED_UNHEALTHY),
+    ("not for another Node object", Memory("uid-before", ever_good=True, last=OPEN), 100.0, CLOSED_NO_HEALTH_POD),
 )
 def test_a_missing_pod_has_a_grace(memory, monotonic, expected):
     assert expected == reason(observed_node(), [], memory=memory, monotonic=monotonic)
@@ -172,29 +147,25 @@ def leaving(ready: str = "True", **more: object) -> HealthPod:
 
 
 RECALLED = [
-    pytest.param(leaving(), OPEN, id="it is still Ready"),
-    pytest.param(leaving("False", ready_since=AFTER), OPEN, id="not Ready since it was told to end"),
-    pytest.param(leaving("False", ready_since=DELETED), OPEN, id="in the same second"),
-    pytest.param(leaving("False", ready_since=BEFORE), CLOSED_NO_HEALTH_POD, id="not Ready before"),
-    pytest.param(leaving("Unknown", ready_since=AFTER), CLOSED_NO_HEALTH_POD, id="nobody knows"),
-    pytest.param(leaving(""), CLOSED_NO_HEALTH_POD, id="no condition"),
-    pytest.param(leaving(node_healthy="False", node_healthy_since=AFTER), OPEN, id="the agent said farewell"),
-    pytest.param(
-        leaving(node_healthy="False", node_healthy_since=BEFORE), CLOSED_NO_HEALTH_POD, id="it was unhealthy before"
-    ),
-    pytest.param(
-        leaving("False", ready_since=AFTER, started=AFTER), CLOSED_NO_HEALTH_POD, id="first heard of after that"
-    ),
-    pytest.param(leaving("False", ready_since=AFTER, started=""), CLOSED_NO_HEALTH_POD, id="never started"),
-    pytest.param(leaving(deleted_at=70.0), CLOSED_NO_HEALTH_POD, id="the grace is over"),
-    pytest.param(leaving(deleted_at=500.0), OPEN, id="a clock that is behind"),
-    pytest.param(leaving(deleted="", deleted_at=-math.inf), CLOSED_NO_HEALTH_POD, id="a time that cannot be read"),
-    pytest.param(leaving(finished=True), CLOSED_NO_HEALTH_POD, id="it has finished"),
-    pytest.param(leaving(node_uid="uid-before"), CLOSED_NO_HEALTH_POD, id="X54: of an earlier Node object"),
+    ("it is still Ready", leaving(), OPEN),
+    ("not Ready since it was told to end", leaving("False", ready_since=AFTER), OPEN),
+    ("in the same second", leaving("False", ready_since=DELETED), OPEN),
+    ("not Ready before", leaving("False", ready_since=BEFORE), CLOSED_NO_HEALTH_POD),
+    ("nobody knows", leaving("Unknown", ready_since=AFTER), CLOSED_NO_HEALTH_POD),
+    ("no condition", leaving(""), CLOSED_NO_HEALTH_POD),
+    ("the agent said farewell", leaving(node_healthy="False", node_healthy_since=AFTER), OPEN),
+    ("it was unhealthy before", leaving(node_healthy="False", node_healthy_since=BEFORE), CLOSED_NO_HEALTH_POD),
+    ("first heard of after that", leaving("False", ready_since=AFTER, started=AFTER), CLOSED_NO_HEALTH_POD),
+    ("never started", leaving("False", ready_since=AFTER, started=""), CLOSED_NO_HEALTH_POD),
+    ("the grace is over", leaving(deleted_at=70.0), CLOSED_NO_HEALTH_POD),
+    ("a clock that is behind", leaving(deleted_at=500.0), OPEN),
+    ("a time that cannot be read", leaving(deleted="", deleted_at=-math.inf), CLOSED_NO_HEALTH_POD),
+    ("it has finished", leaving(finished=True), CLOSED_NO_HEALTH_POD),
+    ("X54: of an earlier Node object", leaving(node_uid="uid-before"), CLOSED_NO_HEALTH_POD),
 ]
 
 
-@pytest.mark.parametrize(("old_pod", "expected"), RECALLED)
+@cases("old_pod, expected", *RECALLED)
 def test_a_start_between_two_pods_of_a_rollout_finds_the_last_verdict(old_pod: HealthPod, expected: str) -> None:
     assert expected == reason(observed_node(born_at=95.0), [old_pod])
 

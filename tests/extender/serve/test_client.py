@@ -8,6 +8,7 @@ from extender.serve import limits
 from extender.serve.client import Client
 from extender.serve.connection import Stage
 from extender.serve.http import Heads
+from tools.kit.cases import cases
 
 BEGAN, LATER, LAST = 100.0, 102.0, 104.0
 HANDSHAKE_BYTES = 5
@@ -36,22 +37,16 @@ class Handshake:
         return b""
 
 
-@pytest.mark.parametrize(
-    ("stream", "pieces", "expected"),
-    [
-        pytest.param(Handshake, {}, BY_HANDSHAKE, id="nothing of a handshake"),
-        pytest.param(Handshake, {LATER: b"he"}, BY_HANDSHAKE, id="half of it"),
-        pytest.param(Handshake, {BEGAN: b"h", LATER: b"e", LAST: b"l"}, BY_HANDSHAKE, id="bytes that drip"),
-        pytest.param(Handshake, {LATER: b"he", LAST: b"llo"}, LAST + limits.IDLE_LIMIT_S, id="all of it: it may rest"),
-        pytest.param(Handshake, {LATER: b"helloPO"}, LATER + limits.HEAD_LIMIT_S, id="and a part of a head"),
-        pytest.param(
-            Handshake, {LATER: b"hello", LAST: b"PO"}, LAST + limits.HEAD_LIMIT_S, id="a part of a head, later"
-        ),
-        pytest.param(
-            Handshake, {BEGAN: b"hello", LATER: b"P", LAST: b"O"}, LATER + limits.HEAD_LIMIT_S, id="one that drips"
-        ),
-        pytest.param(lambda: None, {}, BEGAN + limits.IDLE_LIMIT_S, id="no handshake is wanted"),
-    ],
+@cases(
+    "stream, pieces, expected",
+    ("nothing of a handshake", Handshake, {}, BY_HANDSHAKE),
+    ("half of it", Handshake, {LATER: b"he"}, BY_HANDSHAKE),
+    ("bytes that drip", Handshake, {BEGAN: b"h", LATER: b"e", LAST: b"l"}, BY_HANDSHAKE),
+    ("all of it: it may rest", Handshake, {LATER: b"he", LAST: b"llo"}, LAST + limits.IDLE_LIMIT_S),
+    ("and a part of a head", Handshake, {LATER: b"helloPO"}, LATER + limits.HEAD_LIMIT_S),
+    ("a part of a head, later", Handshake, {LATER: b"hello", LAST: b"PO"}, LAST + limits.HEAD_LIMIT_S),
+    ("one that drips", Handshake, {BEGAN: b"hello", LATER: b"P", LAST: b"O"}, LATER + limits.HEAD_LIMIT_S),
+    ("no handshake is wanted", lambda: None, {}, BEGAN + limits.IDLE_LIMIT_S),
 )
 def test_until_when_a_handshake_is_waited_for(stream, pieces, expected):
     ours, theirs = socket.socketpair()

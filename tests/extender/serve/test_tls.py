@@ -9,6 +9,7 @@ import pytest
 from extender.serve import limits, tls
 from extender.settings import Tls
 from tests.scripted.tls import make_authority
+from tools.kit.cases import cases
 
 VERSIONS = pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
 
@@ -272,19 +273,13 @@ def test_files_that_stay_are_not_loaded_again(disk, caplog):
     assert [] == caplog.records
 
 
-@pytest.mark.parametrize(
-    ("spoil", "expected"),
-    [
-        pytest.param(lambda disk: (disk / "server.crt").unlink(), "listen.tls.certificate: ", id="no certificate"),
-        pytest.param(lambda disk: (disk / "server.key").write_text("x"), "listen.tls.certificate: ", id="no key"),
-        pytest.param(
-            lambda disk: shutil.copy(disk / "client.key", disk / "server.key"), "MISMATCH", id="another's key"
-        ),
-        pytest.param(
-            lambda disk: shutil.copy(disk / "locked.key", disk / "server.key"), "server.key", id="a passphrase"
-        ),
-        pytest.param(lambda disk: (disk / "ca.crt").write_text("x"), "listen.tls.clientCA: ", id="a CA that is none"),
-    ],
+@cases(
+    "spoil, expected",
+    ("no certificate", lambda disk: (disk / "server.crt").unlink(), "listen.tls.certificate: "),
+    ("no key", lambda disk: (disk / "server.key").write_text("x"), "listen.tls.certificate: "),
+    ("another's key", lambda disk: shutil.copy(disk / "client.key", disk / "server.key"), "MISMATCH"),
+    ("a passphrase", lambda disk: shutil.copy(disk / "locked.key", disk / "server.key"), "server.key"),
+    ("a CA that is none", lambda disk: (disk / "ca.crt").write_text("x"), "listen.tls.clientCA: "),
 )
 def test_files_that_cannot_be_used_at_the_start_are_one_line(disk, spoil, expected):
     spoil(disk)

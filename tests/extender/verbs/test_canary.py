@@ -18,6 +18,7 @@ from tests.contract.go_types import read_filter_result, read_preemption_result
 from tests.extender.builders import node, owner, pod
 from tests.extender.verbs.test_dispatch import World
 from tests.extender.world import PODS
+from tools.kit.cases import cases
 
 MARKED = {"labels": {contract.LABEL_CANARY: "true"}}
 CANARY = {"metadata": {"name": "readygate-canary-0", "namespace": contract.NAMESPACE, **MARKED}}
@@ -50,17 +51,13 @@ def world():
     return filled(World())
 
 
-@pytest.mark.parametrize(
+@cases(
     "made",
-    [
-        pytest.param(lambda: filled(World()), id="nodes open, closed and unknown"),
-        pytest.param(World, id="before anything is known"),
-        pytest.param(lambda: stale(filled(World())), id="blind: nothing heard for longer than the limit"),
-        pytest.param(lambda: filled(World(SHADOW)), id="in shadow"),
-        pytest.param(
-            lambda: filled(World("gates: [{for: {namespaces: [tenant]}}]\n")), id="where no gate speaks for it"
-        ),
-    ],
+    ("nodes open, closed and unknown", lambda: filled(World())),
+    ("before anything is known", World),
+    ("blind: nothing heard for longer than the limit", lambda: stale(filled(World()))),
+    ("in shadow", lambda: filled(World(SHADOW))),
+    ("where no gate speaks for it", lambda: filled(World("gates: [{for: {namespaces: [tenant]}}]\n"))),
 )
 def test_x61_the_canary_is_refused_everywhere_whatever_is_known(made):
     result = made().filter(NODES, pod=CANARY)
@@ -68,30 +65,24 @@ def test_x61_the_canary_is_refused_everywhere_whatever_is_known(made):
     assert ({}, "") == (result.FailedNodes, result.Error)
 
 
-@pytest.mark.parametrize(
+@cases(
     "metadata",
-    [
-        pytest.param({"namespace": "default", **MARKED}, id="the label in another namespace"),
-        pytest.param({"namespace": "kube-system", **MARKED}, id="the label in an exempt namespace"),
-        pytest.param(MARKED, id="the label without a namespace"),
-        pytest.param({"namespace": contract.NAMESPACE}, id="our namespace without the label"),
-        pytest.param({"namespace": contract.NAMESPACE, "labels": None}, id="null for labels"),
-        pytest.param(
-            {"namespace": contract.NAMESPACE, "labels": {contract.LABEL_CANARY: "false"}}, id="the label says no"
-        ),
-        pytest.param(
-            {"namespace": contract.NAMESPACE, "annotations": {contract.LABEL_CANARY: "true"}}, id="an annotation"
-        ),
-        pytest.param({"namespace": contract.NAMESPACE, **MARKED, "ownerReferences": [owner()]}, id="a health pod"),
-        pytest.param(
-            {
-                "namespace": contract.NAMESPACE,
-                **MARKED,
-                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u"}],
-            },
-            id="a pod that a controller made",
-        ),
-    ],
+    ("the label in another namespace", {"namespace": "default", **MARKED}),
+    ("the label in an exempt namespace", {"namespace": "kube-system", **MARKED}),
+    ("the label without a namespace", MARKED),
+    ("our namespace without the label", {"namespace": contract.NAMESPACE}),
+    ("null for labels", {"namespace": contract.NAMESPACE, "labels": None}),
+    ("the label says no", {"namespace": contract.NAMESPACE, "labels": {contract.LABEL_CANARY: "false"}}),
+    ("an annotation", {"namespace": contract.NAMESPACE, "annotations": {contract.LABEL_CANARY: "true"}}),
+    ("a health pod", {"namespace": contract.NAMESPACE, **MARKED, "ownerReferences": [owner()]}),
+    (
+        "a pod that a controller made",
+        {
+            "namespace": contract.NAMESPACE,
+            **MARKED,
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u"}],
+        },
+    ),
 )
 def test_x61_nothing_else_is_a_canary(world, metadata):
     """Each is answered as it is without the label."""

@@ -13,6 +13,7 @@ from extender.verbs.table import VERBS
 from extender.verbs.wire import read_filter_args
 from tests.contract.go_types import read_filter_result, read_preemption_result, read_priorities
 from tests.extender.verbs.test_dispatch import World
+from tools.kit.cases import cases
 
 GPU = "nvidia.com/gpu"
 NODES = ["n1", "n2", "n3"]
@@ -47,14 +48,10 @@ def answer(world, verb, request):
     return VERBS[verb](world.services, json.dumps(request).encode()).body
 
 
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(PLAIN, {"n1": CLOSED_NOT_READY}, id="no GPU: the gate of all pods speaks"),
-        pytest.param(
-            WITH_GPU, {"n1": CLOSED_NOT_READY, "n2": CLOSED_UNHEALTHY}, id="a GPU: both, the first one's reason"
-        ),
-    ],
+@cases(
+    "pod, expected",
+    ("no GPU: the gate of all pods speaks", PLAIN, {"n1": CLOSED_NOT_READY}),
+    ("a GPU: both, the first one's reason", WITH_GPU, {"n1": CLOSED_NOT_READY, "n2": CLOSED_UNHEALTHY}),
 )
 def test_filter(world, pod, expected):
     result = read_filter_result(answer(world, "filter", {"Pod": pod, "NodeNames": NODES}))
@@ -115,29 +112,25 @@ def read(pod, *, whole):
     return seen_of(read_filter_args(json.dumps({"Pod": pod, "NodeNames": []}).encode(), whole=whole).pod)
 
 
-@pytest.mark.parametrize(
-    ("whole", "expected"),
-    [
-        pytest.param(
-            True,
-            PodSeen(
-                namespace="default",
-                priority=7,
-                scheduler_name="other",
-                resources=frozenset({"cpu", "pod.example/level", "init.example/one"}),
-                volumes=(
-                    PodVolume(driver="inline.example"),
-                    PodVolume(claim="data"),
-                    PodVolume(claim="p-c", storage_class="fast"),
-                    PodVolume(claim="p-d"),
-                ),
+@cases(
+    "whole, expected",
+    (
+        "where a gate asks for them: with resources and volumes",
+        True,
+        PodSeen(
+            namespace="default",
+            priority=7,
+            scheduler_name="other",
+            resources=frozenset({"cpu", "pod.example/level", "init.example/one"}),
+            volumes=(
+                PodVolume(driver="inline.example"),
+                PodVolume(claim="data"),
+                PodVolume(claim="p-c", storage_class="fast"),
+                PodVolume(claim="p-d"),
             ),
-            id="where a gate asks for them: with resources and volumes",
         ),
-        pytest.param(
-            False, PodSeen(namespace="default", priority=7, scheduler_name="other"), id="else: no more than is needed"
-        ),
-    ],
+    ),
+    ("else: no more than is needed", False, PodSeen(namespace="default", priority=7, scheduler_name="other")),
 )
 def test_what_gates_see_of_a_pod(whole, expected):
     assert expected == read(WHOLE, whole=whole)

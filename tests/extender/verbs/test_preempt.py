@@ -13,6 +13,7 @@ from tests.contract.go_types import read_preemption_result
 from tests.extender.builders import node, pod
 from tests.extender.verbs.test_dispatch import World
 from tests.extender.world import PODS
+from tools.kit.cases import cases
 
 POD = {"metadata": {"name": "p", "namespace": "default"}}
 META = {"Pods": [{"UID": "a"}, {"UID": "b"}], "NumPDBViolations": 1}
@@ -68,21 +69,11 @@ def test_x45_whole_pods_are_reduced_to_their_uids(world):
     assert b'{"NodeNameToMetaVictims":{"h1":{"Pods":[{"UID":"a"},{"UID":"b"}],"NumPDBViolations":1}}}' == answer
 
 
-@pytest.mark.parametrize(
-    ("request_", "expected"),
-    [
-        pytest.param(
-            {"meta": {"h1": {"Pods": [], "NumPDBViolations": 0}}}, b'{"Pods":[],"NumPDBViolations":0}', id="names"
-        ),
-        pytest.param(
-            {"meta": {"h1": {"Pods": None, "NumPDBViolations": 2}}}, b'{"Pods":[],"NumPDBViolations":2}', id="null"
-        ),
-        pytest.param(
-            {"whole": {"h1": {"Pods": None, "NumPDBViolations": 2}}},
-            b'{"Pods":[],"NumPDBViolations":2}',
-            id="null for whole pods",
-        ),
-    ],
+@cases(
+    "request_, expected",
+    ("names", {"meta": {"h1": {"Pods": [], "NumPDBViolations": 0}}}, b'{"Pods":[],"NumPDBViolations":0}'),
+    ("null", {"meta": {"h1": {"Pods": None, "NumPDBViolations": 2}}}, b'{"Pods":[],"NumPDBViolations":2}'),
+    ("null for pods", {"whole": {"h1": {"Pods": None, "NumPDBViolations": 2}}}, b'{"Pods":[],"NumPDBViolations":2}'),
 )
 def test_x46_an_entry_without_victims_is_kept_on_an_open_node_and_never_holds_a_null(world, request_, expected):
     assert b'{"NodeNameToMetaVictims":{"h1":%b}}' % expected == asked(world, **request_).body

@@ -1,11 +1,10 @@
 """What two snapshots, one after the other, say has happened."""
 
-import pytest
-
 from extender.policy.decision import CapState, Decision, GateState, HeldBy, Storm
 from extender.policy.orders import Kind, Order, Orders
 from extender.policy.snapshot import NOTHING, Snapshot
 from extender.why.events import TEXT_LIMIT, events_between, events_of_orders
+from tools.kit.cases import cases
 
 OPEN = Decision("")
 BAD = Decision("unhealthy", "ns/pod", "dns failed", verdict="unhealthy")
@@ -26,40 +25,21 @@ def told(before, after):
     return [(one.kind, one.node, one.reason, one.evidence, one.held_by, one.note) for one in events]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        pytest.param(OPEN, BAD, [("closed", "n1", "unhealthy", "dns failed", "", "")], id="it closes"),
-        pytest.param(BAD, OPEN, [("opened", "n1", "", "", "", "")], id="it opens"),
-        pytest.param(BAD, OTHER, [("closed", "n1", "lost", "", "", "")], id="it is closed for another reason"),
-        pytest.param(
-            OPEN, CAPPED, [("held", "n1", "unhealthy", "dns failed", "cap", "cap of 3")], id="the cap holds it open"
-        ),
-        pytest.param(
-            BAD,
-            CAPPED,
-            [("opened", "n1", "unhealthy", "dns failed", "cap", "cap of 3")],
-            id="an older one closes",
-        ),
-        pytest.param(CAPPED, BAD, [("closed", "n1", "unhealthy", "dns failed", "", "")], id="there is room for it"),
-        pytest.param(CAPPED, OPEN, [("released", "n1", "", "", "", "")], id="it heals while it is held open"),
-        pytest.param(
-            BAD,
-            DAMPED,
-            [("held", "n1", "unhealthy", "", "damping", "flapped 3 times")],
-            id="damped: what is said beside that it is well is no cause",
-        ),
-        pytest.param(
-            OPEN,
-            HOLD,
-            [("closed", "n1", "held by an operator", "", "hold", "hold by ana: RMA")],
-            id="a hold",
-        ),
-        pytest.param(OPEN, AWAY, [], id="nobody expects a health pod there any more"),
-        pytest.param(None, OPEN, [], id="a new node that is open"),
-        pytest.param(None, BAD, [("closed", "n1", "unhealthy", "dns failed", "", "")], id="a new node that is closed"),
-        pytest.param(BAD, None, [], id="it is no more"),
-    ],
+@cases(
+    "before, after, expected",
+    ("it closes", OPEN, BAD, [("closed", "n1", "unhealthy", "dns failed", "", "")]),
+    ("it opens", BAD, OPEN, [("opened", "n1", "", "", "", "")]),
+    ("it is closed for another reason", BAD, OTHER, [("closed", "n1", "lost", "", "", "")]),
+    ("the cap holds it open", OPEN, CAPPED, [("held", "n1", "unhealthy", "dns failed", "cap", "cap of 3")]),
+    ("an older one closes", BAD, CAPPED, [("opened", "n1", "unhealthy", "dns failed", "cap", "cap of 3")]),
+    ("there is room for it", CAPPED, BAD, [("closed", "n1", "unhealthy", "dns failed", "", "")]),
+    ("it heals while it is held open", CAPPED, OPEN, [("released", "n1", "", "", "", "")]),
+    ("a damping note is no cause", BAD, DAMPED, [("held", "n1", "unhealthy", "", "damping", DAMPED.note)]),
+    ("a hold", OPEN, HOLD, [("closed", "n1", "held by an operator", "", "hold", "hold by ana: RMA")]),
+    ("nobody expects a health pod there any more", OPEN, AWAY, []),
+    ("a new node that is open", None, OPEN, []),
+    ("a new node that is closed", None, BAD, [("closed", "n1", "unhealthy", "dns failed", "", "")]),
+    ("it is no more", BAD, None, []),
 )
 def test_of_a_node(before, after, expected):
     assert expected == told(snapshot(before), snapshot(after))
@@ -70,32 +50,19 @@ def test_of_a_first_snapshot_only_what_is_closed_is_told():
     assert [("closed", "n1")] == [row[:2] for row in told(NOTHING, snapshot(BAD))]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        pytest.param({"armed": False}, {"armed": True}, [("order", "armed")], id="it is armed"),
-        pytest.param({"armed": True}, {"armed": False}, [("order", "in shadow")], id="it is put in shadow"),
-        pytest.param(
-            {"cap": CapState(3, 3, 0)},
-            {"cap": CapState(3, 3, 2)},
-            [("cap", "2 held open: 3 of 3 may be closed and are")],
-            id="the cap begins to hold nodes open",
-        ),
-        pytest.param({"cap": CapState(3, 3, 2)}, {"cap": CapState(3, 3, 4)}, [], id="it holds more"),
-        pytest.param(
-            {},
-            {"storms": (Storm("unhealthy", "dns", 9, "10.96.0.10 timed out"),)},
-            [("storm", "9 nodes closed at once for one cause, held open")],
-            id="a storm",
-        ),
-        pytest.param(
-            {"storms": (Storm("unhealthy", "dns", 9),)},
-            {"storms": (Storm("unhealthy", "dns", 12), Storm("lost", "", 5))},
-            [("storm", "5 nodes closed at once for one cause, held open")],
-            id="a second one, for another cause",
-        ),
-        pytest.param({"storms": (Storm("unhealthy", "dns", 9),)}, {}, [("stormEnded", "calm again")], id="it is over"),
-    ],
+TWO_OPEN, AT_ONCE = "2 held open: 3 of 3 may be closed and are", "nodes closed at once for one cause, held open"
+STORM, LARGER = Storm("unhealthy", "dns", 9), Storm("unhealthy", "dns", 12)
+
+
+@cases(
+    "before, after, expected",
+    ("it is armed", {"armed": False}, {"armed": True}, [("order", "armed")]),
+    ("it is put in shadow", {"armed": True}, {"armed": False}, [("order", "in shadow")]),
+    ("the cap begins to hold nodes open", {"cap": CapState(3, 3, 0)}, {"cap": CapState(3, 3, 2)}, [("cap", TWO_OPEN)]),
+    ("it holds more", {"cap": CapState(3, 3, 2)}, {"cap": CapState(3, 3, 4)}, []),
+    ("a storm", {}, {"storms": (Storm("unhealthy", "dns", 9, "10.96.0.10 timed out"),)}, [("storm", f"9 {AT_ONCE}")]),
+    ("a second storm", {"storms": (STORM,)}, {"storms": (LARGER, Storm("lost", "", 5))}, [("storm", f"5 {AT_ONCE}")]),
+    ("it is over", {"storms": (STORM,)}, {}, [("stormEnded", "calm again")]),
 )
 def test_of_a_gate(before, after, expected):
     assert expected == [(row[0], row[5]) for row in told(snapshot(OPEN, **before), snapshot(OPEN, **after))]
@@ -112,25 +79,17 @@ def order(name="rma", **changes):
     return Order(name, **fields | changes, created=1.0, expires=9.0)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        pytest.param(Orders(), Orders((order(),)), ["hold rma by ana: RMA 4711"], id="it is given"),
-        pytest.param(Orders((order(),)), Orders(), ["hold rma has ended by ana: RMA 4711"], id="it has ended"),
-        pytest.param(
-            Orders((order(),)),
-            Orders((order(kind=Kind.EXEMPT, pool="web", node=""),)),
-            ["exempt rma of pool web by ana: RMA 4711"],
-            id="it is another one",
-        ),
-        pytest.param(
-            Orders(faults=("a: is rubbish",)),
-            Orders(faults=("a: is rubbish", "b: no order")),
-            ["ignored: b: no order"],
-            id="an entry is wrong",
-        ),
-        pytest.param(Orders((order(),)), Orders((order(),)), [], id="nothing has changed"),
-    ],
+POOL = {"kind": Kind.EXEMPT, "pool": "web", "node": ""}
+FAULTS = ("a: is rubbish", "b: no order")
+
+
+@cases(
+    "before, after, expected",
+    ("it is given", Orders(), Orders((order(),)), ["hold rma by ana: RMA 4711"]),
+    ("it has ended", Orders((order(),)), Orders(), ["hold rma has ended by ana: RMA 4711"]),
+    ("it is replaced", Orders((order(),)), Orders((order(**POOL),)), ["exempt rma of pool web by ana: RMA 4711"]),
+    ("an invalid entry", Orders(faults=FAULTS[:1]), Orders(faults=FAULTS), ["ignored: b: no order"]),
+    ("nothing has changed", Orders((order(),)), Orders((order(),)), []),
 )
 def test_of_orders(before, after, expected):
     assert expected == [event.note for event in events_of_orders(before, after, at=5.0)]

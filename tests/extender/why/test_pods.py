@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from extender.why.entries import PodRecord
 from extender.why.journal import Journal
 from extender.why.pods import FORGET_AFTER_S, NAMES_MAX, PODS_MAX, Pods
+from tools.kit.cases import cases
 
 MIB = 2**20
 
@@ -26,22 +27,16 @@ def pods_of(*records, **bounds):
     return pods
 
 
-@pytest.mark.parametrize(
-    ("records", "bounds", "expected"),
-    [
-        pytest.param([("a", 1), ("b", 1)], {"pods_max": 2}, [], id="there is room"),
-        pytest.param([("a", 1), ("b", 1), ("c", 1)], {"pods_max": 2}, ["a"], id="the one asked about longest ago"),
-        pytest.param(
-            [("a", 1), ("b", 0), ("c", 1)], {"pods_max": 2}, ["b"], id="before it one that was refused nothing"
-        ),
-        pytest.param([("a", 1), ("b", 1), ("a", 1), ("c", 1)], {"pods_max": 2}, ["b"], id="asked about again"),
-        pytest.param([("a", 3), ("b", 0), ("c", 2)], {"names_max": 4}, ["a"], id="one that holds names, for names"),
-        pytest.param(
-            [("a", 1), ("b", 2), ("c", 9)], {"names_max": 4}, ["a", "b", "c"], id="one that is too large alone"
-        ),
-        pytest.param([("a", 3), ("a", 2), ("b", 2)], {"names_max": 4}, [], id="what was before does not count"),
-        pytest.param([("a", 3), ("a", 0), ("b", 4)], {"names_max": 4}, [], id="nor what was refused once"),
-    ],
+@cases(
+    "records, bounds, expected",
+    ("there is room", [("a", 1), ("b", 1)], {"pods_max": 2}, []),
+    ("the one asked about longest ago", [("a", 1), ("b", 1), ("c", 1)], {"pods_max": 2}, ["a"]),
+    ("before it one that was refused nothing", [("a", 1), ("b", 0), ("c", 1)], {"pods_max": 2}, ["b"]),
+    ("asked about again", [("a", 1), ("b", 1), ("a", 1), ("c", 1)], {"pods_max": 2}, ["b"]),
+    ("one that holds names, for names", [("a", 3), ("b", 0), ("c", 2)], {"names_max": 4}, ["a"]),
+    ("one that is too large alone", [("a", 1), ("b", 2), ("c", 9)], {"names_max": 4}, ["a", "b", "c"]),
+    ("what was before does not count", [("a", 3), ("a", 2), ("b", 2)], {"names_max": 4}, []),
+    ("nor what was refused once", [("a", 3), ("a", 0), ("b", 4)], {"names_max": 4}, []),
 )
 def test_who_must_go(records, bounds, expected):
     pods = pods_of(*(record(name, nodes=nodes) for name, nodes in records), **bounds)

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,11 @@ from agent.checks.builtin.certificates import (
     validity,
 )
 from agent.checks.state import CheckState, Finding
+from tools.kit.cases import cases
+
+failed, passed, unknown, warned = (
+    partial(Finding, state) for state in (CheckState.FAILED, CheckState.PASSED, CheckState.UNKNOWN, CheckState.WARNED)
+)
 
 WALL = 1_800_000_000.0
 YEAR_S = 365 * DAY_S
@@ -26,46 +32,17 @@ def of(left_days: float, life_s: float = YEAR_S, file: str = "client.pem") -> Va
     return Validity(file, ends - life_s, ends)
 
 
-@pytest.mark.parametrize(
-    ("found", "blind", "expected"),
-    [
-        pytest.param([of(200)], [], Finding(CheckState.PASSED, "client.pem 200.0 days"), id="good for long"),
-        pytest.param([of(6.5)], [], Finding(CheckState.WARNED, "client.pem ends in 6.5 days"), id="a week"),
-        pytest.param(
-            [of(0)], [], Finding(CheckState.FAILED, "client.pem has ended at 2027-01-15T08:00:00Z"), id="ended"
-        ),
-        pytest.param(
-            [of(400)],
-            [],
-            Finding(CheckState.FAILED, "client.pem is not valid before 2027-02-19T08:00:00Z"),
-            id="not begun, as where the clock is wrong",
-        ),
-        pytest.param(
-            [of(0.5, life_s=DAY_S)],
-            [],
-            Finding(CheckState.PASSED, "client.pem 0.5 days"),
-            id="half of the life of one that is made for a day",
-        ),
-        pytest.param(
-            [of(0.09, life_s=DAY_S)],
-            [],
-            Finding(CheckState.WARNED, "client.pem ends in 0.1 days"),
-            id="the last tenth of it",
-        ),
-        pytest.param(
-            [of(6.5), of(-1, file="server.pem")],
-            [],
-            Finding(CheckState.FAILED, "server.pem has ended at 2027-01-14T08:00:00Z"),
-            id="the worst speaks",
-        ),
-        pytest.param(
-            [of(200)],
-            ["cannot read /x: Permission denied"],
-            Finding(CheckState.UNKNOWN, "cannot read /x: Permission denied"),
-            id="one that cannot be read",
-        ),
-        pytest.param([], [], Finding(CheckState.UNKNOWN, "/pki has none of a, b"), id="none"),
-    ],
+@cases(
+    "found, blind, expected",
+    ("good for long", [of(200)], [], passed("client.pem 200.0 days")),
+    ("a week", [of(6.5)], [], warned("client.pem ends in 6.5 days")),
+    ("ended", [of(0)], [], failed("client.pem has ended at 2027-01-15T08:00:00Z")),
+    ("not valid yet", [of(400)], [], failed("client.pem is not valid before 2027-02-19T08:00:00Z")),
+    ("half of a day's life", [of(0.5, life_s=DAY_S)], [], passed("client.pem 0.5 days")),
+    ("the last tenth of it", [of(0.09, life_s=DAY_S)], [], warned("client.pem ends in 0.1 days")),
+    ("the worst", [of(6.5), of(-1, file="server.pem")], [], failed("server.pem has ended at 2027-01-14T08:00:00Z")),
+    ("unreadable", [of(200)], ["cannot read /x: Permission denied"], unknown("cannot read /x: Permission denied")),
+    ("none", [], [], unknown("/pki has none of a, b")),
 )
 def test_when_they_end(found: list[Validity], blind: list[str], expected: Finding) -> None:
     assert expected == judged(found, blind, Settings("/pki", ("a", "b")), WALL)

@@ -11,6 +11,7 @@ import pytest
 
 from agent.checks.builtin.cni import Check, Settings
 from agent.checks.state import CheckState, Finding
+from tools.kit.cases import cases
 
 LIST = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}, {"type": "portmap"}]}
 
@@ -74,44 +75,26 @@ def beside(network: dict[str, object], *plugins: tuple[str, object]) -> Callable
 
 
 BRIDGE, PORTMAP = {"type": "bridge"}, {"type": "portmap"}
-ONLY = {"loadOnlyInlinedPlugins": True}
+ONLY, OWN = {"loadOnlyInlinedPlugins": True}, {"name": "net", "plugins": [PORTMAP]}
 PASSES = [
-    pytest.param(
+    (
+        "by file name",
         beside({"name": "net"}, ("2.conf", PORTMAP), ("1.conf", BRIDGE)),
         "00-a.conflist: bridge, portmap",
-        id="plugins that lie beside the list, in the order of their files",
     ),
-    pytest.param(
-        beside({"name": "net", "plugins": [PORTMAP]}, ("1.conf", BRIDGE)),
-        "00-a.conflist: portmap, bridge",
-        id="some in the list, others beside it",
-    ),
-    pytest.param(
-        beside({"name": "net", "plugins": [PORTMAP], **ONLY}, ("1.conf", "{")),
-        "00-a.conflist: portmap",
-        id="beside a list that wants its own plugins only",
-    ),
-    pytest.param(
-        beside({"name": "net", "plugins": [PORTMAP]}, ("1.conflist", "{"), ("2.json", "{")),
-        "00-a.conflist: portmap",
-        id="beside it only .conf counts",
-    ),
-    pytest.param(lambda _node: None, "10-net.conflist: bridge, portmap", id="a config list"),
-    pytest.param(
-        lambda node: node.config("05-one.conf", {"name": "n", "type": "bridge"}), "05-one.conf: bridge", id="a config"
-    ),
-    pytest.param(
-        lambda node: node.config("01.json", {"name": "n", "type": "portmap"}), "01.json: portmap", id="a .json counts"
-    ),
-    pytest.param(
-        lambda node: node.config("99-broken.conflist", "{"), "10-net", id="a later broken one is not looked at"
-    ),
-    pytest.param(lambda node: node.config("00-note.txt", "{"), "10-net", id="other files are not looked at"),
-    pytest.param(lambda node: (node.conf / "00.conf").mkdir(), "10-net", id="folders are not looked at"),
+    ("in the list and next to it", beside(OWN, ("1.conf", BRIDGE)), "00-a.conflist: portmap, bridge"),
+    ("next to a list that wants its own only", beside({**OWN, **ONLY}, ("1.conf", "{")), "00-a.conflist: portmap"),
+    ("only .conf counts", beside(OWN, ("1.conflist", "{"), ("2.json", "{")), "00-a.conflist: portmap"),
+    ("a config list", lambda _node: None, "10-net.conflist: bridge, portmap"),
+    ("a config", lambda node: node.config("05-one.conf", {"name": "n", "type": "bridge"}), "05-one.conf: bridge"),
+    ("a .json counts", lambda node: node.config("01.json", {"name": "n", "type": "portmap"}), "01.json: portmap"),
+    ("a later broken file is ignored", lambda node: node.config("99-broken.conflist", "{"), "10-net"),
+    ("other files are ignored", lambda node: node.config("00-note.txt", "{"), "10-net"),
+    ("folders are ignored", lambda node: (node.conf / "00.conf").mkdir(), "10-net"),
 ]
 
 
-@pytest.mark.parametrize(("change", "expected"), PASSES)
+@cases("change, expected", *PASSES)
 def test_passed(node: Node, change: Callable[[Node], object], expected: str) -> None:
     change(node)
     found = node.find()
@@ -120,49 +103,41 @@ def test_passed(node: Node, change: Callable[[Node], object], expected: str) -> 
 
 
 FAILS = [
-    pytest.param(beside({"name": "net"}, ("1.conf", "{")), "net/1.conf does not parse", id="half a plugin beside it"),
-    pytest.param(beside({"name": "net"}, ("1.conf", {})), "net/1.conf: plugin has no type", id="no type beside it"),
-    pytest.param(beside({"name": "net"}, ("1.conf", {"type": "gone"})), "plugin gone not found", id="no binary of one"),
-    pytest.param(beside({"name": "net", **ONLY}, ("1.conf", BRIDGE)), "lists no plugins", id="none of its own only"),
-    pytest.param(beside({"name": "net", "plugins": []}, ("1.conf", BRIDGE)), "lists no plugins", id="none, and beside"),
-    pytest.param(
-        beside({"name": "net", "plugins": [BRIDGE], "loadOnlyInlinedPlugins": 1}),
-        "loadOnlyInlinedPlugins is neither true nor false",
-        id="a number for a yes",
-    ),
-    pytest.param(beside({"name": "a\0b"}), "lists no plugins", id="a null in a name"),
-    pytest.param(gone("conf"), "no network config found", id="no folder"),
-    pytest.param(lambda n: (n.conf / "10-net.conflist").unlink(), "no network config found in", id="an empty folder"),
-    pytest.param(lambda n: n.config("00-a.conflist", ""), "does not parse", id="an empty file comes first"),
-    pytest.param(lambda n: n.config("00-a.conflist", '{"name": "n", "plu'), "does not parse", id="half a file"),
-    pytest.param(lambda n: n.config("00-a.conflist", "[" * 100_000), "does not parse", id="a deep file"),
-    pytest.param(lambda n: n.config("00-a.conflist", "[]"), "is not a JSON object", id="no object"),
-    pytest.param(lambda n: n.config("00-a.conflist", {"plugins": [{"type": "bridge"}]}), "has no name", id="no name"),
-    pytest.param(lambda n: n.config("00-a.conflist", {"name": "n"}), "lists no plugins", id="no plugins"),
-    pytest.param(
-        lambda n: n.config("00-a.conflist", {"name": "n", "plugins": []}), "lists no plugins", id="an empty list"
-    ),
-    pytest.param(
-        lambda n: n.config("00-a.conflist", {"name": "n", "plugins": [{}]}), "plugin 0 has no type", id="no type"
-    ),
-    pytest.param(lambda n: n.config("00-a.conf", LIST), "network has no type", id="a list in a .conf"),
-    pytest.param(lambda n: n.config("00-a.conf", {"type": "../evil"}), "invalid plugin type", id="a type with a slash"),
-    pytest.param(lambda n: n.config("00-a.conf", {"type": "gone"}), "plugin gone not found in", id="no binary"),
-    pytest.param(lambda n: n.binary("portmap", 0o644), "is not executable", id="not executable"),
-    pytest.param(gone("bin"), "plugin bridge not found", id="no folder of binaries"),
-    pytest.param(lambda n: n.config("00-a.conf", "x" * (2**20 + 1)), "larger than 1 MiB", id="a huge file"),
-    pytest.param(lambda n: (n.conf / "00.conf").symlink_to("/no/such"), "cannot be read", id="a dead link comes first"),
-    pytest.param(lambda n: (n.conf / "00.conf").symlink_to("00.conf"), "cannot be read", id="a link to itself"),
-    pytest.param(lambda n: (n.conf / "00.conf").symlink_to(n.bin), "not a regular file", id="a link to a folder"),
-    pytest.param(lambda n: (n.conf / "00.conf").symlink_to("/dev/zero"), "not a regular file", id="a device"),
-    pytest.param(lambda n: n.config("00.conf", '{"type": "a\\u0000b"}'), "invalid plugin type", id="a null in a type"),
-    pytest.param(lambda n: n.config("00.conf", '{"type": "\\ud800"}'), "invalid plugin type", id="half a character"),
-    pytest.param(lambda n: n.config("00.conf", {"type": "x" * 300}), "not found in", id="a type too long for a file"),
-    pytest.param(lambda n: n.config("00.conf", "1" * 100_000), "does not parse", id="a huge number"),
+    ("half a plugin next to the list", beside({"name": "net"}, ("1.conf", "{")), "net/1.conf does not parse"),
+    ("no type next to the list", beside({"name": "net"}, ("1.conf", {})), "net/1.conf: plugin has no type"),
+    ("no binary of a plugin", beside({"name": "net"}, ("1.conf", {"type": "gone"})), "plugin gone not found"),
+    ("none of its own only", beside({"name": "net", **ONLY}, ("1.conf", BRIDGE)), "lists no plugins"),
+    ("none, and one next to it", beside({"name": "net", "plugins": []}, ("1.conf", BRIDGE)), "lists no plugins"),
+    ("a number", beside({**OWN, "loadOnlyInlinedPlugins": 1}), "loadOnlyInlinedPlugins is neither true nor false"),
+    ("a null in a name", beside({"name": "a\0b"}), "lists no plugins"),
+    ("no folder", gone("conf"), "no network config found"),
+    ("an empty folder", lambda n: (n.conf / "10-net.conflist").unlink(), "no network config found in"),
+    ("an empty file comes first", lambda n: n.config("00-a.conflist", ""), "does not parse"),
+    ("half a file", lambda n: n.config("00-a.conflist", '{"name": "n", "plu'), "does not parse"),
+    ("a deep file", lambda n: n.config("00-a.conflist", "[" * 100_000), "does not parse"),
+    ("no object", lambda n: n.config("00-a.conflist", "[]"), "is not a JSON object"),
+    ("no name", lambda n: n.config("00-a.conflist", {"plugins": [{"type": "bridge"}]}), "has no name"),
+    ("no plugins", lambda n: n.config("00-a.conflist", {"name": "n"}), "lists no plugins"),
+    ("an empty list", lambda n: n.config("00-a.conflist", {"name": "n", "plugins": []}), "lists no plugins"),
+    ("no type", lambda n: n.config("00-a.conflist", {"name": "n", "plugins": [{}]}), "plugin 0 has no type"),
+    ("a list in a .conf", lambda n: n.config("00-a.conf", LIST), "network has no type"),
+    ("a type with a slash", lambda n: n.config("00-a.conf", {"type": "../evil"}), "invalid plugin type"),
+    ("no binary", lambda n: n.config("00-a.conf", {"type": "gone"}), "plugin gone not found in"),
+    ("not executable", lambda n: n.binary("portmap", 0o644), "is not executable"),
+    ("no folder of binaries", gone("bin"), "plugin bridge not found"),
+    ("a huge file", lambda n: n.config("00-a.conf", "x" * (2**20 + 1)), "larger than 1 MiB"),
+    ("a dead link comes first", lambda n: (n.conf / "00.conf").symlink_to("/no/such"), "cannot be read"),
+    ("a link to itself", lambda n: (n.conf / "00.conf").symlink_to("00.conf"), "cannot be read"),
+    ("a link to a folder", lambda n: (n.conf / "00.conf").symlink_to(n.bin), "not a regular file"),
+    ("a device", lambda n: (n.conf / "00.conf").symlink_to("/dev/zero"), "not a regular file"),
+    ("a null in a type", lambda n: n.config("00.conf", '{"type": "a\\u0000b"}'), "invalid plugin type"),
+    ("half a character", lambda n: n.config("00.conf", '{"type": "\\ud800"}'), "invalid plugin type"),
+    ("a type too long for a file", lambda n: n.config("00.conf", {"type": "x" * 300}), "not found in"),
+    ("a huge number", lambda n: n.config("00.conf", "1" * 100_000), "does not parse"),
 ]
 
 
-@pytest.mark.parametrize(("change", "expected"), FAILS)
+@cases("change, expected", *FAILS)
 def test_failed(node: Node, change: Callable[[Node], object], expected: str) -> None:
     change(node)
     found = node.find()
@@ -171,21 +146,15 @@ def test_failed(node: Node, change: Callable[[Node], object], expected: str) -> 
 
 
 BOTH, NOT_FOUND = "10-net.conflist: bridge, portmap", "plugin portmap not found in {first}, {second}"
+NOT_EXECUTABLE = "plugin portmap: {first}/portmap is not executable"
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        pytest.param({}, {"bridge": 0o755, "portmap": 0o755}, BOTH, id="the second of two folders has all of them"),
-        pytest.param({"bridge": 0o755}, {"portmap": 0o755}, BOTH, id="each folder has one of them"),
-        pytest.param({"bridge": 0o755}, {}, NOT_FOUND, id="neither has one, and both are named"),
-        pytest.param(
-            {"bridge": 0o755, "portmap": 0o644},
-            {"portmap": 0o755},
-            "plugin portmap: {first}/portmap is not executable",
-            id="one that the first has counts, as for the runtime, though the second has a better one",
-        ),
-    ],
+@cases(
+    "first, second, expected",
+    ("the second of two folders has all of them", {}, {"bridge": 0o755, "portmap": 0o755}, BOTH),
+    ("each folder has one of them", {"bridge": 0o755}, {"portmap": 0o755}, BOTH),
+    ("neither has one, and both are named", {"bridge": 0o755}, {}, NOT_FOUND),
+    ("the first folder counts", {"bridge": 0o755, "portmap": 0o644}, {"portmap": 0o755}, NOT_EXECUTABLE),
 )
 def test_plugins_are_looked_for_in_one_folder_after_the_other(
     node: Node, tmp_path: Path, first: dict[str, int], second: dict[str, int], expected: str
@@ -222,38 +191,14 @@ def crio(node: Node, name: str | None = None) -> Finding:
     return Check(settings, 60.0)()
 
 
-@pytest.mark.parametrize(
-    ("files", "name", "expected"),
-    [
-        pytest.param({"00-a.conf": "{"}, None, "10-net.conflist: bridge, portmap", id="a broken file"),
-        pytest.param(
-            {"00-a.conf": {"name": "a", "type": "gone"}},
-            None,
-            "10-net.conflist: bridge, portmap",
-            id="a missing binary",
-        ),
-        pytest.param(
-            {"00-a.conflist": {"name": "a", "plugins": []}},
-            None,
-            "10-net.conflist: bridge, portmap",
-            id="an empty list",
-        ),
-        pytest.param(
-            {"00-a.conf": {"name": "a", "type": "bridge"}}, None, "00-a.conf: bridge", id="the first good one"
-        ),
-        pytest.param(
-            {"00-a.conf": {"name": "a", "type": "bridge"}},
-            "net",
-            "10-net.conflist: bridge, portmap",
-            id="the one that it is told the name of",
-        ),
-        pytest.param(
-            {"20-b.json": {"type": "portmap"}},
-            "20-b.json",
-            "20-b.json: portmap",
-            id="one without a name is called as its file",
-        ),
-    ],
+@cases(
+    "files, name, expected",
+    ("a broken file", {"00-a.conf": "{"}, None, "10-net.conflist: bridge, portmap"),
+    ("a missing binary", {"00-a.conf": {"name": "a", "type": "gone"}}, None, "10-net.conflist: bridge, portmap"),
+    ("an empty list", {"00-a.conflist": {"name": "a", "plugins": []}}, None, "10-net.conflist: bridge, portmap"),
+    ("the first good one", {"00-a.conf": {"name": "a", "type": "bridge"}}, None, "00-a.conf: bridge"),
+    ("the named one", {"00-a.conf": {"name": "a", "type": "bridge"}}, "net", "10-net.conflist: bridge, portmap"),
+    ("a nameless network is called as its file", {"20-b.json": {"type": "portmap"}}, "20-b.json", "20-b.json: portmap"),
 )
 def test_crio_passes_by_what_is_broken(node: Node, files: dict[str, object], name: str | None, expected: str) -> None:
     for file, content in files.items():

@@ -9,6 +9,7 @@ import pytest
 
 from agent.checks.builtin.connection_tables import TABLES, Check, Facts, Fill, Settings, judge, look
 from agent.checks.state import CheckState, Finding
+from tools.kit.cases import cases
 
 # As a kernel 6.18 shows them, of two processors.
 CONNTRACK = (
@@ -113,85 +114,33 @@ def test_neighbours_that_are_turned_away_fail(node: Node, name: str) -> None:
 
 
 A = Fill("conntrack", 10, 100, refused=50, missed=50, mixed=True)
+RACES = replace(A, missed=550, raced=500)
+FULL_AND_RACES = replace(A, entries=95, refused=60, missed=149, raced=99)
+FULL = "conntrack 95 of 100, 95 % full"
+BOTH = "conntrack 10 of 100, 1/s dropped with room left, 50/s pushed out or lost"
 VERDICTS = [
-    pytest.param(A, 10, "passed", "conntrack 10 of 100", id="nothing has changed"),
-    pytest.param(replace(A, entries=79), 10, "passed", "conntrack 79 of 100", id="79 %"),
-    pytest.param(replace(A, entries=80), 10, "warned", "conntrack 80 of 100, 80 % full", id="80 %"),
-    pytest.param(replace(A, entries=100), 10, "warned", "conntrack 100 of 100, 100 % full", id="full, nobody refused"),
-    pytest.param(
-        replace(A, entries=95, refused=59),
-        10,
-        "warned",
-        "conntrack 95 of 100, 95 % full, 0.9/s turned away",
-        id="fewer than one a second",
-    ),
-    pytest.param(
-        replace(A, entries=95, refused=60),
-        10,
-        "failed",
-        "conntrack 95 of 100, 95 % full, 1/s turned away",
-        id="one a second",
-    ),
-    pytest.param(
-        replace(A, refused=59),
-        10,
-        "passed",
-        "conntrack 10 of 100, 0.9/s dropped with room left",
-        id="a drop now and then",
-    ),
-    pytest.param(
-        replace(A, refused=60),
-        10,
-        "warned",
-        "conntrack 10 of 100, 1/s dropped with room left",
-        id="one a second, with room",
-    ),
-    pytest.param(
-        replace(A, refused=60, mixed=False), 10, "failed", "conntrack 10 of 100, 1/s turned away", id="as of neighbours"
-    ),
-    pytest.param(replace(A, refused=0, missed=0), 10, "passed", "conntrack 10 of 100", id="counters begin anew"),
-    pytest.param(replace(A, missed=149), 10, "passed", "conntrack 10 of 100", id="a race now and then"),
-    pytest.param(
-        replace(A, missed=150),
-        10,
-        "warned",
-        "conntrack 10 of 100, 10/s pushed out or lost",
-        id="room had to be made",
-    ),
-    pytest.param(
-        replace(A, refused=550, missed=550, raced=500),
-        10,
-        "warned",
-        "conntrack 10 of 100, 50/s pushed out or lost",
-        id="two packets of one new connection race: dropped, and there is room",
-    ),
-    pytest.param(
-        replace(A, refused=560, missed=550, raced=500),
-        10,
-        "warned",
-        "conntrack 10 of 100, 1/s dropped with room left, 50/s pushed out or lost",
-        id="races, and beside them one a second for another cause",
-    ),
-    pytest.param(
-        replace(A, entries=95, refused=60, missed=149, raced=99),
-        10,
-        "failed",
-        "conntrack 95 of 100, 95 % full, 1/s turned away",
-        id="races beside a table that is nearly full hide nothing",
-    ),
-    pytest.param(replace(A, refused=90), 0, "passed", "conntrack 10 of 100", id="no time has gone by"),
-    pytest.param(replace(A, limit=0), 10, "passed", "conntrack 10, no limit", id="0 is no limit for the kernel"),
-    pytest.param(
-        replace(A, limit=0, refused=90),
-        10,
-        "warned",
-        "conntrack 10, no limit, 4/s dropped with room left",
-        id="what is dropped without a limit has another cause",
-    ),
+    ("nothing has changed", A, 10, "passed", "conntrack 10 of 100"),
+    ("79 %", replace(A, entries=79), 10, "passed", "conntrack 79 of 100"),
+    ("80 %", replace(A, entries=80), 10, "warned", "conntrack 80 of 100, 80 % full"),
+    ("full, nobody refused", replace(A, entries=100), 10, "warned", "conntrack 100 of 100, 100 % full"),
+    ("0.9 a second", replace(A, entries=95, refused=59), 10, "warned", f"{FULL}, 0.9/s turned away"),
+    ("1 a second", replace(A, entries=95, refused=60), 10, "failed", f"{FULL}, 1/s turned away"),
+    ("a drop now and then", replace(A, refused=59), 10, "passed", "conntrack 10 of 100, 0.9/s dropped with room left"),
+    ("1 a second, with room", replace(A, refused=60), 10, "warned", "conntrack 10 of 100, 1/s dropped with room left"),
+    ("as of neighbours", replace(A, refused=60, mixed=False), 10, "failed", "conntrack 10 of 100, 1/s turned away"),
+    ("counters begin anew", replace(A, refused=0, missed=0), 10, "passed", "conntrack 10 of 100"),
+    ("a race now and then", replace(A, missed=149), 10, "passed", "conntrack 10 of 100"),
+    ("room had to be made", replace(A, missed=150), 10, "warned", "conntrack 10 of 100, 10/s pushed out or lost"),
+    ("races, with room", replace(RACES, refused=550), 10, "warned", "conntrack 10 of 100, 50/s pushed out or lost"),
+    ("races and others", replace(RACES, refused=560), 10, "warned", BOTH),
+    ("races hide no full table", FULL_AND_RACES, 10, "failed", f"{FULL}, 1/s turned away"),
+    ("no time has gone by", replace(A, refused=90), 0, "passed", "conntrack 10 of 100"),
+    ("0 is no limit for the kernel", replace(A, limit=0), 10, "passed", "conntrack 10, no limit"),
+    ("no limit", replace(A, limit=0, refused=90), 10, "warned", "conntrack 10, no limit, 4/s dropped with room left"),
 ]
 
 
-@pytest.mark.parametrize(("now", "seconds", "state", "output"), VERDICTS)
+@cases("now, seconds, state, output", *VERDICTS)
 def test_verdicts(now: Fill, seconds: float, state: str, output: str) -> None:
     assert Finding(CheckState(state), output) == judge(Facts((now,)), Facts((A,)), seconds, Settings())
 
@@ -217,17 +166,14 @@ def test_a_kernel_that_does_not_tell_how_often_it_has_made_room(node: Node) -> N
     assert CheckState.WARNED is node.check().state
 
 
+LIMIT = "sys/net/ipv6/neigh/default/gc_thresh3"
 UNSEEN = [
-    pytest.param("net/stat/arp_cache", "net/stat/arp_cache is not there: " + HOST.format("arp"), id="neighbours"),
-    pytest.param(
-        "sys/net/ipv6/neigh/default/gc_thresh3",
-        "sys/net/ipv6/neigh/default/gc_thresh3 is not there: " + HOST.format("ndisc"),
-        id="their limit, which the kernel shows on the host only",
-    ),
+    ("neighbours", "net/stat/arp_cache", "net/stat/arp_cache is not there: " + HOST.format("arp")),
+    ("their limit", LIMIT, f"{LIMIT} is not there: " + HOST.format("ndisc")),
 ]
 
 
-@pytest.mark.parametrize(("gone", "output"), UNSEEN)
+@cases("gone, output", *UNSEEN)
 def test_a_table_that_is_not_there_is_unknown_and_says_what_it_takes(node: Node, gone: str, output: str) -> None:
     (node.root / gone).unlink()
     found = node.check()

@@ -12,6 +12,7 @@ from agent.checks.state import CheckState, Finding
 from agent.settings import parse
 from component.settings import SettingsError
 from tools.fakes.dns import CLOSES, GARBAGE, HALF, LOST, NOBODY, SILENT, STRANGER, dns_servers
+from tools.kit.cases import cases
 
 LOCAL, SERVICE, FIRST, SECOND = "127.0.5.1", "127.0.5.2", "127.0.5.3", "127.0.5.4"
 AMPLE_S = 20.0  # where all that is asked says something
@@ -35,98 +36,30 @@ def check(udp: str, tcp: str = "", *, of: str = "lsab", timeout_s: float = AMPLE
         return Check(settings, timeout_s)()
 
 
-WELL = "answers, answers, answers, answers"
-VERDICTS = [
-    pytest.param(WELL, WELL, "passed", "answered on 8 ways", id="all ways answer"),
-    pytest.param(
-        WELL.replace("answers", "truncated"), WELL, "passed", "answered on 8 ways", id="a truncated answer is one"
-    ),
-    pytest.param(
-        "nobody, answers, answers, answers", "", "failed", "node-local 127.0.5.1 udp: refused", id="no node-local cache"
-    ),
-    pytest.param(
-        "answers, answers, answers, answers",
-        "closes, answers, answers, answers",
-        "failed",
-        "node-local 127.0.5.1 tcp: no DNS message",
-        id="the node-local cache closes connections",
-    ),
-    pytest.param(
-        "SERVFAIL, answers, answers, answers",
-        "",
-        "failed",
-        "node-local 127.0.5.1 udp: SERVFAIL",
-        id="the node-local cache alone says SERVFAIL",
-    ),
-    pytest.param(
-        "answers, nobody, answers, answers",
-        "",
-        "failed",
-        "Service 127.0.5.2 udp: refused",
-        id="the Service's address leads nowhere while its servers answer",
-    ),
-    pytest.param(
-        "answers, nobody, SERVFAIL, SERVFAIL",
-        "",
-        "failed",
-        "Service 127.0.5.2 udp: refused",
-        id="the Service's address leads nowhere while its servers are heard, whatever they say",
-    ),
-    pytest.param(
-        "answers, nobody, nobody, nobody",
-        "",
-        "unknown",
-        "perhaps the servers' own fault: Service",
-        id="neither the Service nor a server is heard: nobody can tell whose fault that is",
-    ),
-    pytest.param(
-        "SERVFAIL, SERVFAIL, SERVFAIL, SERVFAIL",
-        "SERVFAIL, SERVFAIL, SERVFAIL, SERVFAIL",
-        "shared",
-        "all 8 ways: SERVFAIL; not of this node alone",
-        id="SERVFAIL everywhere is a shared cause",
-    ),
-    pytest.param(
-        "NXDOMAIN, NXDOMAIN, NXDOMAIN, NXDOMAIN",
-        "",
-        "shared",
-        "all 4 ways: NXDOMAIN",
-        id="a name that there is not, everywhere",
-    ),
-    pytest.param(
-        "no record, no record, no record, no record",
-        "",
-        "shared",
-        "all 4 ways: no such record",
-        id="a name without such a record, everywhere",
-    ),
-    pytest.param(
-        "answers, SERVFAIL, answers, SERVFAIL",
-        "",
-        "shared",
-        "the servers' own fault: Service 127.0.5.2 udp: SERVFAIL; server 127.0.5.4 udp: SERVFAIL",
-        id="the Service leads to a server that says SERVFAIL",
-    ),
-    pytest.param(
-        "answers, answers, answers, nobody",
-        "",
-        "warned",
-        "answered, but server 127.0.5.4 udp: refused",
-        id="one server of two is gone",
-    ),
-    pytest.param(
-        "answers, answers, nobody, nobody",
-        "",
-        "warned",
-        "answered, but server 127.0.5.3 udp: refused",
-        id="addresses of servers that are no longer there",
-    ),
-]
+# A letter each for the node-local cache, the Service and two servers.
+WORDS = {"a": "answers", "c": CLOSES, "s": "SERVFAIL", "t": "truncated", "x": "NXDOMAIN", "0": "no record", "-": NOBODY}
+OWN_FAULT = "the servers' own fault: Service 127.0.5.2 udp: SERVFAIL; server 127.0.5.4 udp: SERVFAIL"
 
 
-@pytest.mark.parametrize(("udp", "tcp", "state", "output"), VERDICTS)
+@cases(
+    "udp, tcp, state, output",
+    ("all ways answer", "aaaa", "aaaa", "passed", "answered on 8 ways"),
+    ("a truncated answer is one", "tttt", "aaaa", "passed", "answered on 8 ways"),
+    ("no node-local cache", "-aaa", "", "failed", "node-local 127.0.5.1 udp: refused"),
+    ("the node-local cache closes connections", "aaaa", "caaa", "failed", "node-local 127.0.5.1 tcp: no DNS message"),
+    ("only the node-local cache answers SERVFAIL", "saaa", "", "failed", "node-local 127.0.5.1 udp: SERVFAIL"),
+    ("the Service leads nowhere, its servers answer", "a-aa", "", "failed", "Service 127.0.5.2 udp: refused"),
+    ("the Service leads nowhere, its servers answer SERVFAIL", "a-ss", "", "failed", "Service 127.0.5.2 udp: refused"),
+    ("neither the Service nor a server answers", "a---", "", "unknown", "perhaps the servers' own fault: Service"),
+    ("SERVFAIL everywhere is shared", "ssss", "ssss", "shared", "all 8 ways: SERVFAIL; not of this node alone"),
+    ("an unknown name everywhere", "xxxx", "", "shared", "all 4 ways: NXDOMAIN"),
+    ("a name without such a record everywhere", "0000", "", "shared", "all 4 ways: no such record"),
+    ("the Service leads to a server that answers SERVFAIL", "asas", "", "shared", OWN_FAULT),
+    ("one server of two is gone", "aaa-", "", "warned", "answered, but server 127.0.5.4 udp: refused"),
+    ("both servers are gone", "aa--", "", "warned", "answered, but server 127.0.5.3 udp: refused"),
+)
 def test_what_is_put_down_to_this_node(udp: str, tcp: str, state: str, output: str) -> None:
-    found = check(udp, tcp)
+    found = check(*(", ".join(WORDS[letter] for letter in ways) for ways in (udp, tcp)))
     assert (state, True) == (found.state, output in found.output), found
 
 
@@ -159,20 +92,14 @@ def test_ipv6() -> None:
         assert CheckState.PASSED is Check(Settings(type="AAAA", node_local="::1", port=port), AMPLE_S)().state
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        pytest.param(Settings(service="10.96.0.10"), "A", id="IPv4"),
-        pytest.param(
-            Settings(service="fd00:10:96::a"), "AAAA", id="IPv6: the cluster's own names have no A record there"
-        ),
-        pytest.param(
-            Settings(node_local="169.254.20.10", service="fd00:10:96::a"), "AAAA", id="by the Service's address"
-        ),
-        pytest.param(Settings(node_local="fd00::53"), "AAAA", id="or the node-local cache's"),
-        pytest.param(Settings(servers=("fd00::1", "10.0.0.1")), "AAAA", id="or the first server's"),
-        pytest.param(Settings(type="A", service="fd00:10:96::a"), "A", id="what is given holds"),
-    ],
+@cases(
+    "settings, expected",
+    ("IPv4", Settings(service="10.96.0.10"), "A"),
+    ("IPv6: the cluster's own names have no A record there", Settings(service="fd00:10:96::a"), "AAAA"),
+    ("by the Service's address", Settings(node_local="169.254.20.10", service="fd00:10:96::a"), "AAAA"),
+    ("or the node-local cache's", Settings(node_local="fd00::53"), "AAAA"),
+    ("or the first server's", Settings(servers=("fd00::1", "10.0.0.1")), "AAAA"),
+    ("what is given holds", Settings(type="A", service="fd00:10:96::a"), "A"),
 )
 def test_the_record_that_is_asked_for(settings: Settings, expected: str) -> None:
     assert expected == dns.record_type(settings)

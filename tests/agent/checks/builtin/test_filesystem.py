@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,11 @@ from agent.checks.state import CheckState, Finding
 from agent.processes import single
 from agent.processes.command import Completed, ExecTimeout
 from tools.kit.ability import cannot_run
+from tools.kit.cases import cases
+
+failed, passed, unknown = (
+    partial(Finding, state) for state in (CheckState.FAILED, CheckState.PASSED, CheckState.UNKNOWN)
+)
 
 MOUNTINFO = rb"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro
 30 22 8:2 / /var/lib/kubelet rw,nosuid shared:2 master:3 - xfs /dev/sdb1 ro,noquota
@@ -39,25 +45,14 @@ a line of another shape
 """
 
 
-@pytest.mark.parametrize(
-    ("path", "point", "words"),
-    [
-        pytest.param("/etc", "/", "", id="a file system that takes writes"),
-        pytest.param(
-            "/var/lib/kubelet", "/var/lib/kubelet", "the file system is read-only (xfs of /dev/sdb1)", id="read-only"
-        ),
-        pytest.param(
-            "/var/lib/kubelet/pods/x/",
-            "/var/lib/kubelet",
-            "the file system is read-only (xfs of /dev/sdb1)",
-            id="in it",
-        ),
-        pytest.param(
-            "/var/lib/kubelets", "/var/lib", "the file system is shutdown (ext4 of /dev/sdc1)", id="shut down"
-        ),
-        pytest.param("/data one/x", "/data one", "", id="read-only for us alone is not the file system's"),
-        pytest.param("/data one/in", "/data one/in", "", id="a mount over a mount"),
-    ],
+@cases(
+    "path, point, words",
+    ("a file system that takes writes", "/etc", "/", ""),
+    ("read-only", "/var/lib/kubelet", "/var/lib/kubelet", "the file system is read-only (xfs of /dev/sdb1)"),
+    ("in it", "/var/lib/kubelet/pods/x/", "/var/lib/kubelet", "the file system is read-only (xfs of /dev/sdb1)"),
+    ("shut down", "/var/lib/kubelets", "/var/lib", "the file system is shutdown (ext4 of /dev/sdc1)"),
+    ("read-only for us alone is not the file system's", "/data one/x", "/data one", ""),
+    ("a mount over a mount", "/data one/in", "/data one/in", ""),
 )
 def test_what_the_kernel_says_of_the_file_system_of_a_path(path: str, point: str, words: str) -> None:
     found = mount_of(path, mounts_of(MOUNTINFO))
@@ -79,64 +74,24 @@ def test_no_list_of_mounts_says_nothing() -> None:
 
 RO = Mount("/a", frozenset({"ro"}), frozenset({"rw"}), "ext4", "/dev/sda1")
 OK, FULL = Tried("/a", took_s=0.004), Tried("/b", "write", 28, 0.001)
-EROFS = Tried("/a", "open", 30, 0.001)
+EROFS, EIO = Tried("/a", "open", 30, 0.001), Tried("/a", "fsync", 5, 0.1)
+NO_RIGHT, EDQUOT = Tried("/b", "open", 13, 0.1), Tried("/b", "fsync", errno.EDQUOT, 0.1)
+SLOW = Tried("/b", took_s=0.02)
+NO_SPACE = "write: ENOSPC (No space left on device)"
+NO_ACCESS = "/b: the agent may not write: open: EACCES (Permission denied)"
+READ_ONLY = "/a: mounted read-only for the agent: grant it a writable mount"
 
 
-@pytest.mark.parametrize(
-    ("tried", "mounts", "expected"),
-    [
-        pytest.param(
-            {"/a": OK, "/b": Tried("/b", took_s=0.02)},
-            {},
-            Finding(CheckState.PASSED, "/a 4 ms, /b 20 ms"),
-            id="all good",
-        ),
-        pytest.param(
-            {"/a": OK, "/b": FULL},
-            {},
-            Finding(CheckState.FAILED, "/b: write: ENOSPC (No space left on device)"),
-            id="one is full",
-        ),
-        pytest.param(
-            {"/a": EROFS, "/b": FULL},
-            {},
-            Finding(
-                CheckState.FAILED,
-                "/a: open: EROFS (Read-only file system); /b: write: ENOSPC (No space left on device)",
-            ),
-            id="each fault is said",
-        ),
-        pytest.param(
-            {"/a": Tried("/a", "fsync", 5, 0.1), "/b": Tried("/b", "open", 13, 0.1)},
-            {},
-            Finding(CheckState.FAILED, "/a: fsync: EIO (Input/output error)"),
-            id="a failure counts more than what may not be tried",
-        ),
-        pytest.param(
-            {"/a": OK, "/b": Tried("/b", "fsync", errno.EDQUOT, 0.1)},
-            {},
-            Finding(CheckState.FAILED, "/b: fsync: EDQUOT (Disk quota exceeded)"),
-            id="a quota that is used up",
-        ),
-        pytest.param(
-            {"/a": OK, "/b": Tried("/b", "open", 13, 0.1)},
-            {},
-            Finding(CheckState.UNKNOWN, "/b: the agent may not write: open: EACCES (Permission denied)"),
-            id="no right to write is unknown",
-        ),
-        pytest.param(
-            {"/a": EROFS, "/b": Tried("/b", took_s=0.02)},
-            {"/a": RO},
-            Finding(CheckState.UNKNOWN, "/a: mounted read-only for the agent: grant it a writable mount"),
-            id="a mount that is read-only for us alone is unknown",
-        ),
-        pytest.param(
-            {"/a": OK},
-            {},
-            Finding(CheckState.UNKNOWN, "/b: the child process ended before it was tried"),
-            id="the child died",
-        ),
-    ],
+@cases(
+    "tried, mounts, expected",
+    ("all good", {"/a": OK, "/b": SLOW}, {}, passed("/a 4 ms, /b 20 ms")),
+    ("one is full", {"/a": OK, "/b": FULL}, {}, failed(f"/b: {NO_SPACE}")),
+    ("each fault", {"/a": EROFS, "/b": FULL}, {}, failed(f"/a: open: EROFS (Read-only file system); /b: {NO_SPACE}")),
+    ("a failure and no right", {"/a": EIO, "/b": NO_RIGHT}, {}, failed("/a: fsync: EIO (Input/output error)")),
+    ("the quota is used up", {"/a": OK, "/b": EDQUOT}, {}, failed("/b: fsync: EDQUOT (Disk quota exceeded)")),
+    ("no right", {"/a": OK, "/b": NO_RIGHT}, {}, unknown(NO_ACCESS)),
+    ("read-only for the agent", {"/a": EROFS, "/b": SLOW}, {"/a": RO}, unknown(READ_ONLY)),
+    ("the child died", {"/a": OK}, {}, unknown("/b: the child process ended before it was tried")),
 )
 def test_what_was_tried_makes_the_finding(tried: dict, mounts: dict, expected: Finding) -> None:
     assert expected == judged(("/a", "/b"), tried, mounts)
@@ -260,17 +215,11 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.parametrize(
-    ("breaks", "heals", "expected"),
-    [
-        pytest.param(
-            "mount -o remount,ro {0}", "mount -o remount,rw {0}", "is read-only (tmpfs of none)", id="read-only"
-        ),
-        pytest.param("cat /dev/zero > {0}/big 2>&-", "rm {0}/big", "write: ENOSPC", id="full"),
-        pytest.param(
-            "mount -o remount,bind,ro {0}", "mount -o remount,bind,rw {0}", "mounted read-only for", id="bind"
-        ),
-    ],
+@cases(
+    "breaks, heals, expected",
+    ("read-only", "mount -o remount,ro {0}", "mount -o remount,rw {0}", "is read-only (tmpfs of none)"),
+    ("full", "cat /dev/zero > {0}/big 2>&-", "rm {0}/big", "write: ENOSPC"),
+    ("bind", "mount -o remount,bind,ro {0}", "mount -o remount,bind,rw {0}", "mounted read-only for"),
 )
 def test_a_real_file_system_breaks_and_heals(tmp_path: Path, breaks: str, heals: str, expected: str) -> None:
     if os.geteuid() != 0:

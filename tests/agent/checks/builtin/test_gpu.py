@@ -1,5 +1,6 @@
 """The check `gpu`: what is on the bus, against what the driver has."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,56 +9,28 @@ import pytest
 from agent.checks.builtin import gpu
 from agent.checks.builtin.gpu import Check, Function, Seen, Settings, judged
 from agent.checks.state import CheckState, Finding
+from tools.kit.cases import cases
+
+failed, passed = (partial(Finding, state) for state in (CheckState.FAILED, CheckState.PASSED))
 
 A, B = "0000:17:00.0", "0000:65:00.0"
 
 
-@pytest.mark.parametrize(
-    ("seen", "count", "expected"),
-    [
-        pytest.param(Seen((), ()), None, Finding(CheckState.PASSED, "none here"), id="a node without any"),
-        pytest.param(Seen((), ()), 2, Finding(CheckState.FAILED, "0 of 2 are there"), id="two are expected"),
-        pytest.param(
-            Seen((Function(A), Function(B)), (A, B.upper())),
-            2,
-            Finding(CheckState.PASSED, "2 are there"),
-            id="all there",
-        ),
-        pytest.param(
-            Seen((Function(A), Function(B)), (A,)),
-            None,
-            Finding(CheckState.FAILED, f"the driver lacks: {B}"),
-            id="one the driver has not",
-        ),
-        pytest.param(
-            Seen((Function(A),), (A, B)),
-            None,
-            Finding(CheckState.FAILED, f"the driver has, the bus lacks: {B}"),
-            id="one the bus has not",
-        ),
-        pytest.param(
-            Seen((Function(A), Function(B, answers=False)), (A,)),
-            None,
-            Finding(CheckState.FAILED, f"fallen off the bus: {B}"),
-            id="one that answers no more is said once",
-        ),
-        pytest.param(
-            Seen((Function(A), Function(B, driver="vfio-pci")), (A,)),
-            None,
-            Finding(CheckState.PASSED, "1 are there"),
-            id="one is a virtual machine's",
-        ),
-        pytest.param(
-            Seen((Function(A), Function(B, driver="nvgrace_gpu_vfio_pci")), (A,)),
-            None,
-            Finding(CheckState.PASSED, "1 are there"),
-            id="one is a virtual machine's, by the driver of its own kind",
-        ),
-        pytest.param(Seen((Function(A),), None), 1, Finding(CheckState.PASSED, "1 are there"), id="no list is asked"),
-        pytest.param(
-            Seen((Function(A),), ()), None, Finding(CheckState.FAILED, f"the driver lacks: {A}"), id="no driver loaded"
-        ),
-    ],
+SILENT, GRACE = Function(B, answers=False), Function(B, driver="nvgrace_gpu_vfio_pci")
+
+
+@cases(
+    "seen, count, expected",
+    ("a node without any", Seen((), ()), None, passed("none here")),
+    ("two are expected", Seen((), ()), 2, failed("0 of 2 are there")),
+    ("all there", Seen((Function(A), Function(B)), (A, B.upper())), 2, passed("2 are there")),
+    ("the driver lacks one", Seen((Function(A), Function(B)), (A,)), None, failed(f"the driver lacks: {B}")),
+    ("the bus lacks one", Seen((Function(A),), (A, B)), None, failed(f"the driver has, the bus lacks: {B}")),
+    ("one answers no more", Seen((Function(A), SILENT), (A,)), None, failed(f"fallen off the bus: {B}")),
+    ("a virtual machine's", Seen((Function(A), Function(B, driver="vfio-pci")), (A,)), None, passed("1 are there")),
+    ("a virtual machine's, by its own driver", Seen((Function(A), GRACE), (A,)), None, passed("1 are there")),
+    ("no list is asked", Seen((Function(A),), None), 1, passed("1 are there")),
+    ("no driver loaded", Seen((Function(A),), ()), None, failed(f"the driver lacks: {A}")),
 )
 def test_what_is_there_against_what_the_driver_has(seen: Seen, count: int | None, expected: Finding) -> None:
     assert expected == judged(seen, count)

@@ -5,6 +5,7 @@ import pytest
 from agent.checks.builtin.kernel_log import Known, after, holds, records_in
 from agent.checks.kernel_lines import CLASSES, GATE, WARN
 from tools.fakes.kmsg import line
+from tools.kit.cases import cases
 
 # Lines as kernels print them, by class.
 LINES = {
@@ -87,49 +88,38 @@ LINES = {
     ],
 }
 NOTHING = [
-    pytest.param("NVRM: Xid (PCI:0000:3b:00): 31, pid=5, name=python, MMU Fault", id="a program's own fault on a GPU"),
-    pytest.param("NVRM: Xid (PCI:0000:3b:00): 13, pid=5, name=a, Graphics SM Warp Exception", id="one in its kernel"),
-    pytest.param("NVRM: Xid (PCI:0000:3b:00): 43, pid=5, name=a, Ch 00000010", id="a program that the GPU has stopped"),
-    pytest.param(
-        "NVRM: Xid (PCI:0000:3b:00): 45, pid=5, name=a, Ch 1 caused by previous Xid 145",
-        id="one that is cleaned up after",
-    ),
-    pytest.param(
-        "NVRM: Xid (PCI:0000:3b:00): 63, pid=5, Row Remapper: New row marked for remapping",
-        id="memory that is repaired",
-    ),
-    pytest.param(
-        "NVRM: Xid (PCI:0000:3b:00 GPU-I:02): 94, pid=5, name=a, Contained: FB", id="an error that one program has felt"
-    ),
-    pytest.param(
-        "NVRM: Xid (PCI:0000:3b:00): 149, NETIR_LINK_EVT  Nonfatal, Link 01 (0x021425c6)",
-        id="a link's, not fatal",
-    ),
-    pytest.param(
+    ("a program's own fault on a GPU", "NVRM: Xid (PCI:0000:3b:00): 31, pid=5, name=python, MMU Fault"),
+    ("one in its kernel", "NVRM: Xid (PCI:0000:3b:00): 13, pid=5, name=a, Graphics SM Warp Exception"),
+    ("a program that the GPU has stopped", "NVRM: Xid (PCI:0000:3b:00): 43, pid=5, name=a, Ch 00000010"),
+    ("one that is cleaned up after", "NVRM: Xid (PCI:0000:3b:00): 45, pid=5, name=a, Ch 1 caused by previous Xid 145"),
+    ("memory that is repaired", "NVRM: Xid (PCI:0000:3b:00): 63, pid=5, Row Remapper: New row marked for remapping"),
+    ("an error that one program has felt", "NVRM: Xid (PCI:0000:3b:00 GPU-I:02): 94, pid=5, name=a, Contained: FB"),
+    ("a link's, not fatal", "NVRM: Xid (PCI:0000:3b:00): 149, NETIR_LINK_EVT  Nonfatal, Link 01 (0x021425c6)"),
+    (
+        "a GPU that needs nothing any more",
         "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)",
-        id="a GPU that needs nothing any more",
     ),
-    pytest.param("nvidia-nvswitch1: SXid (PCI:0000:aa:00.0): 24007, Severity 1 Engine instance 12", id="a switch's"),
-    pytest.param("traps: a[1] general protection fault ip:4 sp:7 error:0 in a[4+1]", id="a program's own fault"),
-    pytest.param("[Hardware Error]: event severity: fatal", id="what firmware remembers of an earlier boot (BERT)"),
-    pytest.param("[Hardware Error]:   error_type: 14, scrub uncorrected error", id="and its details"),
-    pytest.param("[Hardware Error]: event severity: corrected", id="one that was corrected then"),
-    pytest.param("XFS (sda): Mounting V5 Filesystem 1-2", id="a mount"),
-    pytest.param("sd 0:0:0:0: [sda] Attached SCSI disk", id="a disk"),
-    pytest.param("audit: I/O error is a word", id="words"),
-    pytest.param(
+    ("a switch's", "nvidia-nvswitch1: SXid (PCI:0000:aa:00.0): 24007, Severity 1 Engine instance 12"),
+    ("a program's own fault", "traps: a[1] general protection fault ip:4 sp:7 error:0 in a[4+1]"),
+    ("what firmware remembers of an earlier boot (BERT)", "[Hardware Error]: event severity: fatal"),
+    ("and its details", "[Hardware Error]:   error_type: 14, scrub uncorrected error"),
+    ("one that was corrected then", "[Hardware Error]: event severity: corrected"),
+    ("a mount", "XFS (sda): Mounting V5 Filesystem 1-2"),
+    ("a disk", "sd 0:0:0:0: [sda] Attached SCSI disk"),
+    ("words", "audit: I/O error is a word"),
+    (
+        "fstrim of a disk that does not forget blocks",
         "critical target error, dev sda, sector 206848 op 0x3:(DISCARD) flags 0x800 phys_seg 1 prio class 2",
-        id="fstrim of a disk that does not forget blocks",
     ),
-    pytest.param(
+    (
+        "one that does not clear them",
         "blk_update_request: I/O error, dev sda, sector 8 op 0x9:(WRITE_ZEROES) flags 0x0 phys_seg 0 prio class 0",
-        id="one that does not clear them",
     ),
-    pytest.param(
+    (
+        "not supported",
         "operation not supported error, dev nvme0n1, sector 0 op 0x9:(WRITE_ZEROES) flags 0x800 phys_seg 0",
-        id="one that says so",
     ),
-    pytest.param("print_req_error: operation not supported error, dev loop8, sector 0", id="of an older kernel"),
+    ("of an older kernel", "print_req_error: operation not supported error, dev loop8, sector 0"),
 ]
 
 # What a pod may call a process (15 bytes) and the file of its program (255). The kernel writes both into its own lines.
@@ -167,28 +157,28 @@ ENDS = {
 }
 # Lines about a process: {comm} is its name, {file} that of its program or of something that it opened.
 ABOUT = [
-    pytest.param("{comm}[7]: segfault at 0 ip 0 sp 0 error 4 in {file}[400000+1000]", id="segfault"),
-    pytest.param("{comm}[7]: segfault at 0 ip 0 sp 0 error 4 in {file}[400000+1000] likely on CPU 1", id="with a CPU"),
-    pytest.param("{comm}[7] bad frame in rt_sigreturn frame:0 ip:0 sp:0 orax:0 in {file}[400000+1000]", id="bad frame"),
-    pytest.param("{comm}[7]: unhandled signal 11 code 0x1 at 0x0 in {file}[400000+1000]", id="riscv"),
-    pytest.param("{comm}[7]: unhandled exception: DABT (lower EL), ESR 0x0, in {file}[400000+1000]", id="arm64"),
-    pytest.param("traps: {comm}[7] trap invalid opcode ip:0 sp:0 error:0 in {file}[400000+1000]", id="trap"),
-    pytest.param("{comm} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=9", id="oom-killer"),
-    pytest.param("Memory cgroup out of memory: Killed process 7 ({comm}) total-vm:1kB, anon-rss:1kB", id="killed"),
-    pytest.param("Out of memory: Killed process 7 ({comm}) total-vm:1kB, anon-rss:1kB", id="killed, of the node"),
-    pytest.param("oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task={comm},pid=7,uid=0", id="oom-kill"),
-    pytest.param("[      7]     0     7     1000      100    40960        0           900 {comm}", id="a table's row"),
-    pytest.param("CPU: 0 PID: 7 Comm: {comm} Not tainted 6.1.0 #1", id="a trace"),
-    pytest.param("{comm}: page allocation failure: order:4, mode:0x1(GFP), nodemask=(null),cpuset=a", id="allocation"),
-    pytest.param("{comm} (7): drop_caches: 3", id="caches"),
-    pytest.param("{comm} (7) used greatest stack depth: 11000 bytes left", id="stack"),
-    pytest.param("{comm} uses wireless extensions which will stop working for Wi-Fi 7; use nl80211", id="uses"),
-    pytest.param("INFO: task {comm}:7 blocked by nobody", id="a task"),
-    pytest.param("EXT4-fs error (device sda): ext4_a:935: inode #12: comm {comm}: path /{file}: bad", id="ext4"),
-    pytest.param("EXT4-fs error (device sda): ext4_a:1: inode #2: comm {comm}: path /q: Remounting filesystem "
-                 "read-only: bad", id="ext4, a path"),
-    pytest.param("ext4 filesystem being mounted at /{file} supports timestamps until 2038 (0x7fffffff)", id="mount"),
-    pytest.param('audit: type=1701 audit(1:1): auid=1 uid=0 pid=7 comm="{comm}" exe="/{file}" sig=11', id="audit"),
+    ("segfault", "{comm}[7]: segfault at 0 ip 0 sp 0 error 4 in {file}[400000+1000]"),
+    ("with a CPU", "{comm}[7]: segfault at 0 ip 0 sp 0 error 4 in {file}[400000+1000] likely on CPU 1"),
+    ("bad frame", "{comm}[7] bad frame in rt_sigreturn frame:0 ip:0 sp:0 orax:0 in {file}[400000+1000]"),
+    ("riscv", "{comm}[7]: unhandled signal 11 code 0x1 at 0x0 in {file}[400000+1000]"),
+    ("arm64", "{comm}[7]: unhandled exception: DABT (lower EL), ESR 0x0, in {file}[400000+1000]"),
+    ("trap", "traps: {comm}[7] trap invalid opcode ip:0 sp:0 error:0 in {file}[400000+1000]"),
+    ("oom-killer", "{comm} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=9"),
+    ("killed", "Memory cgroup out of memory: Killed process 7 ({comm}) total-vm:1kB, anon-rss:1kB"),
+    ("killed, of the node", "Out of memory: Killed process 7 ({comm}) total-vm:1kB, anon-rss:1kB"),
+    ("oom-kill", "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task={comm},pid=7,uid=0"),
+    ("a table's row", "[      7]     0     7     1000      100    40960        0           900 {comm}"),
+    ("a trace", "CPU: 0 PID: 7 Comm: {comm} Not tainted 6.1.0 #1"),
+    ("allocation", "{comm}: page allocation failure: order:4, mode:0x1(GFP), nodemask=(null),cpuset=a"),
+    ("caches", "{comm} (7): drop_caches: 3"),
+    ("stack", "{comm} (7) used greatest stack depth: 11000 bytes left"),
+    ("uses", "{comm} uses wireless extensions which will stop working for Wi-Fi 7; use nl80211"),
+    ("a task", "INFO: task {comm}:7 blocked by nobody"),
+    ("ext4", "EXT4-fs error (device sda): ext4_a:935: inode #12: comm {comm}: path /{file}: bad"),
+    ("ext4, a path", ("EXT4-fs error (device sda): ext4_a:1: inode #2: comm {comm}: path /q: Remounting filesystem "
+                 "read-only: bad")),
+    ("mount", "ext4 filesystem being mounted at /{file} supports timestamps until 2038 (0x7fffffff)"),
+    ("audit", 'audit: type=1701 audit(1:1): auid=1 uid=0 pid=7 comm="{comm}" exe="/{file}" sig=11'),
 ]  # fmt: skip
 
 
@@ -218,12 +208,12 @@ def test_what_a_kernel_prints_is_of_one_class_and_holds_for_its_time(name: str, 
     assert ([] if kind.lasts_s < 1e9 else [name]) == holding(enough, ends_s)
 
 
-@pytest.mark.parametrize("text", NOTHING)
+@cases("text", *NOTHING)
 def test_what_is_of_no_class(text: str) -> None:
     assert () == known(*[(1.0, text)] * 20).troubles
 
 
-@pytest.mark.parametrize("form", ABOUT)
+@cases("form", *ABOUT)
 def test_what_a_pod_has_put_into_a_line_about_a_process_is_of_no_class(form: str) -> None:
     forged = [form.format(comm=comm, file=ENDS[name]) for name in CLASSES for comm in [*COMMS[name], ENDS[name][:15]]]
     assert [] == [text for text in forged if known((1.0, text)).troubles]
@@ -278,21 +268,19 @@ def test_what_goes_on_holds_on() -> None:
 
 
 HEALED = [
-    pytest.param("XFS (sda): Mounting V5 Filesystem 1-2", True, id="mounted again"),
-    pytest.param("XFS (sdb): Mounting V5 Filesystem 1-2", False, id="another device is mounted"),
-    pytest.param("EXT4-fs (sda): mounted filesystem 1-2 r/w with ordered data mode", True, id="ext4, mounted"),
-    pytest.param("EXT4-fs (sda): re-mounted 1-2 r/w. Quota mode: none.", True, id="remounted to be written"),
-    pytest.param("EXT4-fs (sda): re-mounted 1-2 ro. Quota mode: none.", False, id="remounted to be read only"),
-    pytest.param("BTRFS info (device sda): first mount of filesystem 1-2", True, id="btrfs, mounted"),
-    pytest.param("BTRFS info (device sda): has skinny extents", True, id="btrfs, mounted, of an old kernel"),
-    pytest.param("BTRFS info (device sda): using crc32c (crc32c-intel) checksum algorithm", True, id="of a newer one"),
-    pytest.param(
-        "BTRFS info (device sda): disk space caching is enabled", False, id="said of a remount that fails too"
-    ),
+    ("mounted again", "XFS (sda): Mounting V5 Filesystem 1-2", True),
+    ("another device is mounted", "XFS (sdb): Mounting V5 Filesystem 1-2", False),
+    ("ext4, mounted", "EXT4-fs (sda): mounted filesystem 1-2 r/w with ordered data mode", True),
+    ("remounted to be written", "EXT4-fs (sda): re-mounted 1-2 r/w. Quota mode: none.", True),
+    ("remounted to be read only", "EXT4-fs (sda): re-mounted 1-2 ro. Quota mode: none.", False),
+    ("btrfs, mounted", "BTRFS info (device sda): first mount of filesystem 1-2", True),
+    ("btrfs, mounted, of an old kernel", "BTRFS info (device sda): has skinny extents", True),
+    ("of a newer one", "BTRFS info (device sda): using crc32c (crc32c-intel) checksum algorithm", True),
+    ("said of a remount that fails too", "BTRFS info (device sda): disk space caching is enabled", False),
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), HEALED)
+@cases("text, expected", *HEALED)
 def test_a_file_system_that_is_mounted_again_is_well(text: str, expected: bool) -> None:
     found = known((1.0, LINES["filesystemShutdown"][0]), (2.0, text))
     assert ([] if expected else ["filesystemShutdown"]) == holding(found, 3.0)
@@ -318,14 +306,10 @@ def test_a_driver_that_is_loaded_again_heals_all_its_gpus() -> None:
     assert [] == holding(found, 3.0)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("0x1 (GPU Reset Required) to 0x0 (None)", ["0000:af:00"], id="nothing any more: it is well"),
-        pytest.param(
-            "0x4 (Drain and Reset) to 0x1 (GPU Reset Required)", ["0000:af:00", "0000:3b:00"], id="something else"
-        ),
-    ],
+@cases(
+    "text, expected",
+    ("nothing any more: it is well", "0x1 (GPU Reset Required) to 0x0 (None)", ["0000:af:00"]),
+    ("something else", "0x4 (Drain and Reset) to 0x1 (GPU Reset Required)", ["0000:af:00", "0000:3b:00"]),
 )
 def test_the_driver_itself_tells_that_a_gpu_needs_nothing_any_more(text: str, expected: list[str]) -> None:
     """Of one of eight; the others are as they were."""
@@ -334,18 +318,14 @@ def test_the_driver_itself_tells_that_a_gpu_needs_nothing_any_more(text: str, ex
     assert expected == [of for (_, of), _ in found.troubles]
 
 
-@pytest.mark.parametrize(
-    ("facility", "text", "expected"),
-    [
-        pytest.param(1, "readygate: over gpuXid 0000:3b:00", ["0000:af:00"], id="of one GPU"),
-        pytest.param(1, "readygate: over gpuXid", [], id="of all of them"),
-        pytest.param(1, "readygate: over softLockup", ["0000:af:00", "0000:3b:00"], id="of another class"),
-        pytest.param(1, "readygate: over gpuXid 0000:3b", ["0000:af:00", "0000:3b:00"], id="of none that there is"),
-        pytest.param(1, "readygate: over gpuXid 0000:3b:00 and more", ["0000:af:00", "0000:3b:00"], id="other words"),
-        pytest.param(
-            0, "readygate: over gpuXid", ["0000:af:00", "0000:3b:00"], id="the kernel's, which a pod may have a part in"
-        ),
-    ],
+@cases(
+    "facility, text, expected",
+    ("of one GPU", 1, "readygate: over gpuXid 0000:3b:00", ["0000:af:00"]),
+    ("of all of them", 1, "readygate: over gpuXid", []),
+    ("of another class", 1, "readygate: over softLockup", ["0000:af:00", "0000:3b:00"]),
+    ("of none that there is", 1, "readygate: over gpuXid 0000:3b", ["0000:af:00", "0000:3b:00"]),
+    ("other words", 1, "readygate: over gpuXid 0000:3b:00 and more", ["0000:af:00", "0000:3b:00"]),
+    ("the kernel's, which a pod may have a part in", 0, "readygate: over gpuXid", ["0000:af:00", "0000:3b:00"]),
 )
 def test_what_the_kernel_does_not_tell_the_end_of_people_call_over(
     facility: int, text: str, expected: list[str]

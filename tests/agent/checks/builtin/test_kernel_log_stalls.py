@@ -1,10 +1,10 @@
 """The check `kernelLog` and one stall that several processors tell of, as of a virtual machine that was paused."""
 
 import msgspec
-import pytest
 
 from agent.checks.builtin.kernel_log import Known, after, holds, records_in
 from tools.fakes.kmsg import line
+from tools.kit.cases import cases
 
 RCU = [
     "rcu: INFO: rcu_sched self-detected stall on CPU",
@@ -27,27 +27,23 @@ def holding(known: Known, monotonic: float) -> list[str]:
 
 
 STALLS = [
-    pytest.param([(0.0, lockup(cpu)) for cpu in range(64)], [], id="a machine that was paused: each processor once"),
-    pytest.param([(0.0, lockup(0)), (9.9, lockup(1))], [], id="a processor that goes on some seconds later"),
-    pytest.param([(0.0, lockup(0)), (10.0, lockup(1))], ["softLockup"], id="another stall, of another one"),
-    pytest.param(
+    ("a machine that was paused: each processor once", [(0.0, lockup(cpu)) for cpu in range(64)], []),
+    ("a processor that goes on some seconds later", [(0.0, lockup(0)), (9.9, lockup(1))], []),
+    ("another stall, of another one", [(0.0, lockup(0)), (10.0, lockup(1))], ["softLockup"]),
+    (
+        "processors one after another are no chain",
         [(0.0, lockup(0)), (7.0, lockup(1)), (14.0, lockup(2))],
         ["softLockup"],
-        id="one processor after another: no chain of them is one stall",
     ),
-    pytest.param([(0.0, lockup(0)), (3.0, lockup(0))], ["softLockup"], id="one processor, twice: it is stuck"),
-    pytest.param(
-        [(0.0, lockup(0)), (0.0, lockup(1)), (24.0, lockup(1)), (24.0, lockup(0))],
-        ["softLockup"],
-        id="two that stay stuck",
-    ),
-    pytest.param([(0.0, RCU[0]), (0.5, RCU[1])], [], id="RCU, told of one pause in two ways"),
-    pytest.param([(0.0, RCU[0]), (0.0, RCU[0])], [], id="RCU, as each processor of an old kernel tells it"),
-    pytest.param([(0.0, RCU[0]), (63.0, RCU[0])], ["rcuStall"], id="RCU, that stays stuck"),
+    ("one processor, twice: it is stuck", [(0.0, lockup(0)), (3.0, lockup(0))], ["softLockup"]),
+    ("two that stay stuck", [(0.0, lockup(0)), (0.0, lockup(1)), (24.0, lockup(1)), (24.0, lockup(0))], ["softLockup"]),
+    ("RCU, told of one pause in two ways", [(0.0, RCU[0]), (0.5, RCU[1])], []),
+    ("RCU, as each processor of an old kernel tells it", [(0.0, RCU[0]), (0.0, RCU[0])], []),
+    ("RCU, that stays stuck", [(0.0, RCU[0]), (63.0, RCU[0])], ["rcuStall"]),
 ]
 
 
-@pytest.mark.parametrize(("lines", "expected"), STALLS)
+@cases("lines, expected", *STALLS)
 def test_what_several_processors_tell_of_one_stall_counts_once(
     lines: list[tuple[float, str]], expected: list[str]
 ) -> None:

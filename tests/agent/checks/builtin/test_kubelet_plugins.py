@@ -9,79 +9,37 @@ from agent.checks.state import CheckState, Finding
 from agent.cri.base import Trouble
 from agent.plugins.base import PluginError, PluginInfo
 from tests.agent.plugins.test_found import listen
+from tools.kit.cases import cases
 
 CSI = PluginInfo("CSIPlugin", "csi.example.com", "", ("1.0.0",))
 GPU = PluginInfo("DRAPlugin", "gpu.example.com", "", ("v1.DRAPlugin",))
 HANGS = PluginError(Trouble.HANGS, within_s=0.8)
 LEFT = PluginError(Trouble.NOBODY_LISTENS)
 REFUSED = PluginError(Trouble.NO_RIGHTS)
+HANGING = {"/a": CSI, "/d/b.sock": HANGS}
 BOTH = "CSIPlugin/csi.example.com, DRAPlugin/gpu.example.com"
 
 
-@pytest.mark.parametrize(
-    ("answers", "expected", "state", "output"),
-    [
-        pytest.param({}, (), CheckState.PASSED, "no plugins", id="none there, none expected"),
-        pytest.param({"/a": CSI, "/b": GPU}, (), CheckState.PASSED, BOTH, id="all answer"),
-        pytest.param({"/a": CSI, "/b": GPU}, ("gpu.example.com",), CheckState.PASSED, BOTH, id="expected by name"),
-        pytest.param({"/a": CSI}, ("CSIPlugin/csi.example.com",), CheckState.PASSED, BOTH[:25], id="by type and name"),
-        pytest.param(
-            {"/a": CSI},
-            ("DRAPlugin/csi.example.com",),
-            CheckState.FAILED,
-            "missing: DRAPlugin/csi.example.com",
-            id="another type",
-        ),
-        pytest.param({}, ("x", "y"), CheckState.FAILED, "missing: x, y", id="expected and not there"),
-        pytest.param(
-            {"/d/a.sock": LEFT},
-            ("x",),
-            CheckState.FAILED,
-            "missing: x; a.sock: nobody listens",
-            id="what a plugin that was killed leaves is none",
-        ),
-        pytest.param(
-            {"/d/a.sock": HANGS},
-            ("x",),
-            CheckState.HUNG,
-            "missing: x; a.sock: no answer within 0.8s",
-            id="one that hangs may be the missing one",
-        ),
-        pytest.param(
-            {"/d/a.sock": REFUSED},
-            ("x",),
-            CheckState.UNKNOWN,
-            "missing: x; a.sock: no rights to open the socket",
-            id="one that we may not ask may be, too",
-        ),
-        pytest.param(
-            {"/a": CSI, "/d/b.sock": HANGS},
-            ("csi.example.com",),
-            CheckState.WARNED,
-            "b.sock: no answer within 0.8s",
-            id="one hangs beside all of the expected",
-        ),
-        pytest.param(
-            {"/a": CSI, "/d/b.sock": HANGS},
-            (),
-            CheckState.HUNG,
-            "b.sock: no answer within 0.8s",
-            id="one hangs, whatever lies there is needed",
-        ),
-        pytest.param(
-            {"/a": CSI, "/d/b.sock": LEFT}, (), CheckState.WARNED, "b.sock: nobody listens", id="a socket was left"
-        ),
-        pytest.param(
-            {"/d/b.sock": REFUSED}, (), CheckState.UNKNOWN, "b.sock: no rights to open the socket", id="no rights"
-        ),
-        pytest.param(
-            {"/a": PluginInfo("T\n", "a\x1bb" * 3)}, (), CheckState.PASSED, None, id="a name that would break the line"
-        ),
-    ],
+@cases(
+    "answers, expected, state, output",
+    ("none there, none expected", {}, (), "passed", "no plugins"),
+    ("all answer", {"/a": CSI, "/b": GPU}, (), "passed", BOTH),
+    ("expected by name", {"/a": CSI, "/b": GPU}, ("gpu.example.com",), "passed", BOTH),
+    ("by type and name", {"/a": CSI}, ("CSIPlugin/csi.example.com",), "passed", BOTH[:25]),
+    ("another type", {"/a": CSI}, ("DRAPlugin/csi.example.com",), "failed", "missing: DRAPlugin/csi.example.com"),
+    ("expected and not there", {}, ("x", "y"), "failed", "missing: x, y"),
+    ("a killed plugin's socket", {"/d/a.sock": LEFT}, ("x",), "failed", "missing: x; a.sock: nobody listens"),
+    ("a hanging one may be it", {"/d/a.sock": HANGS}, ("x",), "hung", "missing: x; a.sock: no answer within 0.8s"),
+    ("no right to ask", {"/d/a.sock": REFUSED}, ("x",), "unknown", "missing: x; a.sock: no rights to open the socket"),
+    ("all and a hanging one", HANGING, ("csi.example.com",), "warned", "b.sock: no answer within 0.8s"),
+    ("a hanging one, all are needed", HANGING, (), "hung", "b.sock: no answer within 0.8s"),
+    ("a socket was left", {"/a": CSI, "/d/b.sock": LEFT}, (), "warned", "b.sock: nobody listens"),
+    ("no rights", {"/d/b.sock": REFUSED}, (), "unknown", "b.sock: no rights to open the socket"),
+    ("a name that would break the line", {"/a": PluginInfo("T\n", "a\x1bb" * 3)}, (), "passed", None),
 )
 def test_what_is_found(answers, expected, state, output) -> None:
     found = judged(answers, expected)
-    assert (state, output if output is not None else found.output) == (found.state, found.output)
+    assert (CheckState(state), output if output is not None else found.output) == (found.state, found.output)
     assert found.output.isprintable()
 
 

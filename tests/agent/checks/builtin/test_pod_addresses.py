@@ -14,6 +14,7 @@ from agent.checks.networks import BrokenError
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import CriError, Trouble
 from agent.runtime.base import RuntimePod, Sandbox
+from tools.kit.cases import cases
 
 IPV4, IPV6 = "10.1.0.0/28", "fd00:1::/124"
 
@@ -77,40 +78,18 @@ def test_the_way_back_is_an_address_that_is_given_back(node: Node) -> None:
     assert Finding(CheckState.PASSED, "network pods: 8 of 13 addresses in use") == node.find()
 
 
-@pytest.mark.parametrize(
-    ("network", "used", "expected"),
-    [
-        pytest.param(
-            bridge([{"subnet": IPV4}], [{"subnet": IPV6}]),
-            {IPV4: 5, IPV6: 13},
-            "network pods: 13 of 14 addresses in use, 1 left",
-            id="of a dual stack the fuller one counts",
-        ),
-        pytest.param(
-            bridge([{"subnet": "10.2.0.0/30"}, {"subnet": IPV4}]),
-            {IPV4: 13},
-            "network pods: 13 of 14 addresses in use, 1 left",
-            id="the ranges of a set are one pool",
-        ),
-        pytest.param(
-            bridge(subnet=IPV4, rangeStart="10.1.0.4", rangeEnd="10.1.0.6"),
-            {IPV4: 4},
-            "network pods: 2 of 3 addresses in use, 1 left",
-            id="of old: one range, with a start and an end",
-        ),
-        pytest.param(
-            bridge([{"subnet": IPV4, "gateway": "10.1.0.14"}]),
-            {IPV4: 13},
-            "network pods: 12 of 13 addresses in use, 1 left",
-            id="a gateway that is named",
-        ),
-    ],
+@cases(
+    "network, used, expected",
+    ("dual stack: the fuller one", bridge([{"subnet": IPV4}], [{"subnet": IPV6}]), {IPV4: 5, IPV6: 13}, "13 of 14"),
+    ("the ranges of a set", bridge([{"subnet": "10.2.0.0/30"}, {"subnet": IPV4}]), {IPV4: 13}, "13 of 14"),
+    ("of old: one range", bridge(subnet=IPV4, rangeStart="10.1.0.4", rangeEnd="10.1.0.6"), {IPV4: 4}, "2 of 3"),
+    ("its gateway is configured", bridge([{"subnet": IPV4, "gateway": "10.1.0.14"}]), {IPV4: 13}, "12 of 13"),
 )
 def test_ranges(node: Node, network: dict[str, Any], used: dict[str, int], expected: str) -> None:
     node.configured(network)
     for subnet, count in used.items():
         node.given_out(subnet, count)
-    assert Finding(CheckState.FAILED, expected) == node.find()
+    assert Finding(CheckState.FAILED, f"network pods: {expected} addresses in use, 1 left") == node.find()
 
 
 def test_a_range_too_large_to_walk_through_is_counted(node: Node) -> None:
@@ -251,33 +230,27 @@ def four(node: Node, *, written: float = OLD) -> Path:
 ALL = ("sandbox0", "sandbox1", "sandbox2", "sandbox3")
 
 
-@pytest.mark.parametrize(
-    ("runtime", "expected"),
-    [
-        pytest.param(Runtime(*ALL, "another"), Finding(CheckState.PASSED, SAID), id="all are known"),
-        pytest.param(
-            Runtime(*ALL[1:]),
-            Finding(CheckState.WARNED, f"{SAID}; 1 leaked: 10.1.0.2 of sandbox0"),
-            id="one is not",
+@cases(
+    "runtime, expected",
+    ("all are known", Runtime(*ALL, "another"), Finding(CheckState.PASSED, SAID)),
+    ("one is not", Runtime(*ALL[1:]), Finding(CheckState.WARNED, f"{SAID}; 1 leaked: 10.1.0.2 of sandbox0")),
+    (
+        "a few are named",
+        Runtime(),
+        Finding(
+            CheckState.WARNED,
+            f"{SAID}; 4 leaked: 10.1.0.2 of sandbox0, 10.1.0.3 of sandbox1, 10.1.0.4 of sandbox2 and 1 more",
         ),
-        pytest.param(
-            Runtime(),
-            Finding(
-                CheckState.WARNED,
-                f"{SAID}; 4 leaked: 10.1.0.2 of sandbox0, 10.1.0.3 of sandbox1, 10.1.0.4 of sandbox2 and 1 more",
-            ),
-            id="a few are named",
+    ),
+    (
+        "a runtime that is away is not this check's business",
+        Runtime(trouble=Trouble.NOBODY_LISTENS),
+        Finding(
+            CheckState.PASSED,
+            f"{SAID}; not compared with the runtime's sandboxes: ListPodSandbox on /run/x.sock: nobody listens: "
+            "start the container runtime",
         ),
-        pytest.param(
-            Runtime(trouble=Trouble.NOBODY_LISTENS),
-            Finding(
-                CheckState.PASSED,
-                f"{SAID}; not compared with the runtime's sandboxes: ListPodSandbox on /run/x.sock: nobody listens: "
-                "start the container runtime",
-            ),
-            id="a runtime that is away is not this check's business",
-        ),
-    ],
+    ),
 )
 def test_addresses_of_sandboxes_that_are_gone_are_named(node: Node, runtime: Runtime, expected: Finding) -> None:
     four(node)

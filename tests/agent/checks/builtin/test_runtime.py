@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,12 @@ from agent.checks.engine import CheckEngine
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import CriError, RuntimeCondition, RuntimeStatus, Trouble, Version
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
+from tools.kit.cases import cases
 from tools.kit.clock import Clock
+
+failed, passed, unknown, warned = (
+    partial(Finding, state) for state in (CheckState.FAILED, CheckState.PASSED, CheckState.UNKNOWN, CheckState.WARNED)
+)
 
 SOCKET = "/run/containerd/containerd.sock"
 CALLS = ("Version", "Status", "ListPodSandbox", "ContainerStatus")
@@ -94,14 +100,10 @@ def test_what_is_the_runtimes_fault_and_what_ours(trouble: Trouble, state: Check
     assert state is find(Runtime(RuntimeStatus(READY), Version=trouble)).state
 
 
-@pytest.mark.parametrize(
-    ("conditions", "expected"),
-    [
-        pytest.param(READY, ("warned", f"ListPodSandbox on {SOCKET}: the answer is larger"), id="it has answered"),
-        pytest.param(
-            READY[:1], ("unknown", "the runtime does not say NetworkReady"), id="what it says of itself counts"
-        ),
-    ],
+@cases(
+    "conditions, expected",
+    ("it has answered", READY, ("warned", f"ListPodSandbox on {SOCKET}: the answer is larger")),
+    ("what it says of itself counts", READY[:1], ("unknown", "the runtime does not say NetworkReady")),
 )
 def test_more_pods_than_are_read_of_one_list_close_no_node(
     conditions: tuple[RuntimeCondition, ...], expected: tuple[str, str]
@@ -215,47 +217,25 @@ def status(
 NOT_READY = RuntimeCondition("NetworkReady", False, "NetworkPluginNotReady", "cni plugin not initialized")
 
 
-@pytest.mark.parametrize(
-    ("said", "named", "expected"),
-    [
-        pytest.param(status(), "pods", Finding(CheckState.PASSED, "fine"), id="loaded what the file says"),
-        pytest.param(status(), "", Finding(CheckState.PASSED, "fine"), id="the file is not compared"),
-        pytest.param(
-            RuntimeStatus(READY), "pods", Finding(CheckState.PASSED, "fine"), id="a runtime that tells no more"
-        ),
-        pytest.param(
-            status(NOT_READY),
-            "pods",
-            Finding(CheckState.FAILED, "the runtime has no network: NetworkPluginNotReady: cni plugin not initialized"),
-            id="no network",
-        ),
-        pytest.param(
-            RuntimeStatus((RuntimeCondition("RuntimeReady", False, "R", "m"), READY[1])),
-            "",
-            Finding(CheckState.FAILED, "the runtime is not ready: R: m"),
-            id="not ready itself",
-        ),
-        pytest.param(
-            status(loaded="failed to load CNI config"),
-            "pods",
-            Finding(
-                CheckState.WARNED, "the newest network configuration could not be loaded: failed to load CNI config"
-            ),
-            id="works on with what it had",
-        ),
-        pytest.param(
-            status(),
-            "other",
-            Finding(CheckState.WARNED, "the files name the network other, loaded is pods"),
-            id="a file that it has not seen",
-        ),
-        pytest.param(
-            RuntimeStatus(READY[:1]),
-            "",
-            Finding(CheckState.UNKNOWN, "the runtime does not say NetworkReady"),
-            id="silent",
-        ),
-    ],
+NO_CNI = "NetworkPluginNotReady: cni plugin not initialized"
+BROKEN = RuntimeStatus((RuntimeCondition("RuntimeReady", False, "R", "m"), READY[1]))
+
+
+@cases(
+    "said, named, expected",
+    ("loaded what the file says", status(), "pods", passed("fine")),
+    ("the file is not compared", status(), "", passed("fine")),
+    ("a runtime that tells no more", RuntimeStatus(READY), "pods", passed("fine")),
+    ("no network", status(NOT_READY), "pods", failed(f"the runtime has no network: {NO_CNI}")),
+    ("not ready itself", BROKEN, "", failed("the runtime is not ready: R: m")),
+    (
+        "works on with what it had",
+        status(loaded="failed to load CNI config"),
+        "pods",
+        warned("the newest network configuration could not be loaded: failed to load CNI config"),
+    ),
+    ("a file it has not loaded", status(), "other", warned("the files name the network other, loaded is pods")),
+    ("silent", RuntimeStatus(READY[:1]), "", unknown("the runtime does not say NetworkReady")),
 )
 def test_what_the_runtime_says_of_itself(said: RuntimeStatus, named: str, expected: Finding) -> None:
     assert expected == judged(said, "fine", named)

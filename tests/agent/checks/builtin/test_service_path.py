@@ -21,6 +21,7 @@ from agent.checks.state import CheckState, Finding
 from agent.settings import parse
 from component.settings import SettingsError
 from tests.agent.probe.http_target import self_signed
+from tools.kit.cases import cases
 from tools.kit.ports import free_port
 
 AMPLE_S = 20.0
@@ -40,61 +41,45 @@ def ways(text: str) -> list[Way]:
 
 
 VERDICTS = [
-    pytest.param("service reached, apiServer reached, proxy reached, peer reached", "passed", id="all is well"),
-    pytest.param("service silent, apiServer reached", "failed", id="the Service's address alone leads nowhere"),
-    pytest.param("service refused, apiServer reached", "failed", id="the Service's address is refused, no server is"),
-    pytest.param("service silent, apiServer silent", "unknown", id="the API servers may be down"),
-    pytest.param("service silent, apiServer refused, apiServer refused", "shared", id="no API server listens"),
-    pytest.param("service silent, apiServer refused, apiServer silent", "unknown", id="one does not, one is silent"),
-    pytest.param(
-        "service silent, apiServer silent, peer reached, peer refused", "shared", id="the API servers are down for all"
-    ),
-    pytest.param("service silent, apiServer silent, peer reached", "unknown", id="one peer proves little"),
-    pytest.param("service silent, peer reached, peer reached", "unknown", id="perhaps only its rules are missing here"),
-    pytest.param("service silent", "unknown", id="nothing to compare with"),
-    pytest.param("service no TLS", "unknown", id="who answers speaks no TLS"),
-    pytest.param("service cannot be sent", "failed", id="no route at all"),
-    pytest.param("service silent, proxy refused", "failed", id="kube-proxy is gone too"),
-    pytest.param("service reached, proxy refused", "failed", id="kube-proxy is gone, its rules still lead there"),
-    pytest.param("service reached, proxy its rules are too old", "failed", id="kube-proxy stands still"),
-    pytest.param("service reached, peer silent, peer silent, peer reached", "warned", id="perhaps those two are gone"),
-    pytest.param("service reached, peer silent, peer silent", "warned", id="both are, and no further one is known"),
-    pytest.param("service reached, 2 peer silent, 1 peer reached, 6 peer reached", "warned", id="the further are not"),
-    pytest.param("service reached, 3 peer silent, 3 peer reached, 3 peer silent", "warned", id="half of them are not"),
-    pytest.param("service reached, 3 peer silent, 1 peer silent", "warned", id="one further proves little"),
-    pytest.param("service reached, 3 peer silent, 2 peer silent", "failed", id="no peer at all is reached, of five"),
-    pytest.param(
-        "service reached, 2 peer silent, 1 peer reached, 4 peer silent, 2 peer reached",
-        "failed",
-        id="most of the further ones are not reached either",
-    ),
-    pytest.param("service silent, 2 peer silent, 1 peer reached", "failed", id="most peers, and the Service as well"),
-    pytest.param(
-        "service silent, 2 peer silent, 1 peer reached, 6 peer reached",
-        "unknown",
-        id="the Service alone, as the further ones tell",
-    ),
-    pytest.param(
-        "service silent, apiServer silent, 3 peer silent, 6 peer reached",
-        "shared",
-        id="the API servers are down, and some nodes with them",
-    ),
-    pytest.param("service reached, 2 peer stalled, 1 peer reached", "warned", id="full-size packets to one of three"),
-    pytest.param("service reached, 3 peer stalled, 6 peer reached", "warned", id="full-size packets to the further"),
-    pytest.param("service reached, 1 peer silent, 1 peer stalled", "warned", id="one is gone, one is strange"),
-    pytest.param(
-        "service reached, peer stalled, peer stalled, peer stalled", "failed", id="no full-size packet arrives"
-    ),
-    pytest.param("service silent, peer silent, peer silent", "failed", id="nobody at all is reached"),
-    pytest.param("service reached, peer silent, peer reached, peer reached", "warned", id="one peer is not reached"),
-    pytest.param("service reached, peer silent, peer reached", "warned", id="half of the peers are not most"),
-    pytest.param("service reached, peer refused, peer refused", "passed", id="peers that refuse have been reached"),
-    pytest.param("service reached, peer silent", "unknown", id="the only peer"),
-    pytest.param("service reached, apiServer silent, apiServer reached", "warned", id="an API server is down"),
+    ("all is well", "service reached, apiServer reached, proxy reached, peer reached", "passed"),
+    ("the Service's address alone leads nowhere", "service silent, apiServer reached", "failed"),
+    ("the Service's address is refused, no server is", "service refused, apiServer reached", "failed"),
+    ("the API servers may be down", "service silent, apiServer silent", "unknown"),
+    ("no API server listens", "service silent, apiServer refused, apiServer refused", "shared"),
+    ("one does not, one is silent", "service silent, apiServer refused, apiServer silent", "unknown"),
+    ("the API servers are down for all", "service silent, apiServer silent, peer reached, peer refused", "shared"),
+    ("one peer proves little", "service silent, apiServer silent, peer reached", "unknown"),
+    ("perhaps only its rules are missing here", "service silent, peer reached, peer reached", "unknown"),
+    ("nothing to compare with", "service silent", "unknown"),
+    ("who answers speaks no TLS", "service no TLS", "unknown"),
+    ("no route at all", "service cannot be sent", "failed"),
+    ("kube-proxy is gone too", "service silent, proxy refused", "failed"),
+    ("kube-proxy is gone, its rules still lead there", "service reached, proxy refused", "failed"),
+    ("kube-proxy stands still", "service reached, proxy its rules are too old", "failed"),
+    ("perhaps those two are gone", "service reached, peer silent, peer silent, peer reached", "warned"),
+    ("both are, and no further one is known", "service reached, peer silent, peer silent", "warned"),
+    ("the further are not", "service reached, 2 peer silent, 1 peer reached, 6 peer reached", "warned"),
+    ("half of them are not", "service reached, 3 peer silent, 3 peer reached, 3 peer silent", "warned"),
+    ("one further proves little", "service reached, 3 peer silent, 1 peer silent", "warned"),
+    ("no peer at all is reached, of five", "service reached, 3 peer silent, 2 peer silent", "failed"),
+    ("most peers", "service reached, 2 peer silent, 1 peer reached, 4 peer silent, 2 peer reached", "failed"),
+    ("most peers, and the Service as well", "service silent, 2 peer silent, 1 peer reached", "failed"),
+    ("the Service alone, by further peers", "service silent, 2 peer silent, 1 peer reached, 6 peer reached", "unknown"),
+    ("the API servers and some nodes", "service silent, apiServer silent, 3 peer silent, 6 peer reached", "shared"),
+    ("full-size packets to one of three", "service reached, 2 peer stalled, 1 peer reached", "warned"),
+    ("full-size packets to the further", "service reached, 3 peer stalled, 6 peer reached", "warned"),
+    ("one is gone, one is strange", "service reached, 1 peer silent, 1 peer stalled", "warned"),
+    ("no full-size packet arrives", "service reached, peer stalled, peer stalled, peer stalled", "failed"),
+    ("nobody at all is reached", "service silent, peer silent, peer silent", "failed"),
+    ("one peer is not reached", "service reached, peer silent, peer reached, peer reached", "warned"),
+    ("half of the peers are not most", "service reached, peer silent, peer reached", "warned"),
+    ("peers that refuse have been reached", "service reached, peer refused, peer refused", "passed"),
+    ("the only peer", "service reached, peer silent", "unknown"),
+    ("an API server is down", "service reached, apiServer silent, apiServer reached", "warned"),
 ]
 
 
-@pytest.mark.parametrize(("seen", "state"), VERDICTS)
+@cases("seen, state", *VERDICTS)
 def test_whose_fault_it_is(seen: str, state: str) -> None:
     assert CheckState(state) is judge(ways(seen)).state
 
@@ -143,33 +128,29 @@ def proxy(code: int, **body: object) -> bytes:
 
 
 PROXIES = [
-    pytest.param(proxy(200, lastUpdated=NEW, currentTime=NEW, healthy=True), "reached", id="well"),
-    pytest.param(proxy(200, lastUpdated=OLD, currentTime=NEW), "its rules are too old", id="three minutes old"),
-    pytest.param(proxy(503, lastUpdated=NEW, currentTime=NEW, healthy=False), "not healthy", id="not healthy"),
-    pytest.param(
-        proxy(503, lastUpdated=OLD, currentTime=NEW, healthy=True, nodeEligible=False),
-        "reached",
-        id="a node about to be deleted",
-    ),
-    pytest.param(
+    ("well", proxy(200, lastUpdated=NEW, currentTime=NEW, healthy=True), "reached"),
+    ("three minutes old", proxy(200, lastUpdated=OLD, currentTime=NEW), "its rules are too old"),
+    ("not healthy", proxy(503, lastUpdated=NEW, currentTime=NEW, healthy=False), "not healthy"),
+    ("a node soon deleted", proxy(503, lastUpdated=OLD, currentTime=NEW, healthy=True, nodeEligible=False), "reached"),
+    (
+        "an earlier release of kube-proxy",
         proxy(200, lastUpdated=f"{PRINTED} m=+60.1", currentTime=f"{PRINTED} m=+60.1", nodeEligible=True),
         "reached",
-        id="an earlier release of kube-proxy",
     ),
-    pytest.param(proxy(200, lastUpdated=PRINTED, currentTime=PRINTED), "reached", id="Cilium in its place"),
-    pytest.param(
+    ("Cilium in its place", proxy(200, lastUpdated=PRINTED, currentTime=PRINTED), "reached"),
+    (
+        "an earlier release in another zone, an hour old",
         proxy(200, lastUpdated="2026-01-01 00:00:00.5 +0100 CET", currentTime=f"{PRINTED} m=+4000.1"),
         "its rules are too old",
-        id="an earlier release in another zone, an hour old",
     ),
-    pytest.param(b"", "no answer of kube-proxy's", id="nothing"),
-    pytest.param(b"HTTP/1.1 200 OK\r\n\r\nok", "no answer of kube-proxy's", id="somebody else"),
-    pytest.param(proxy(200, lastUpdated="x", currentTime=NEW), "no answer of kube-proxy's", id="no time"),
-    pytest.param(proxy(200, lastUpdated=None, currentTime=NEW), "no answer of kube-proxy's", id="never updated"),
+    ("nothing", b"", "no answer of kube-proxy's"),
+    ("somebody else", b"HTTP/1.1 200 OK\r\n\r\nok", "no answer of kube-proxy's"),
+    ("no time", proxy(200, lastUpdated="x", currentTime=NEW), "no answer of kube-proxy's"),
+    ("never updated", proxy(200, lastUpdated=None, currentTime=NEW), "no answer of kube-proxy's"),
 ]
 
 
-@pytest.mark.parametrize(("answer", "said"), PROXIES)
+@cases("answer, said", *PROXIES)
 def test_what_kube_proxy_says(answer: bytes, said: str) -> None:
     assert said == proxy_way(Place("proxy", "10.0.0.1", 10256), answer, 120).said
 

@@ -1,11 +1,15 @@
 """The check `timeSync`: what the kernel says of its clock."""
 
 import struct
-
-import pytest
+from functools import partial
 
 from agent.checks.builtin.time_sync import STA_NANO, STA_UNSYNC, Check, Clock, Settings, clock_of, judged, timex
 from agent.checks.state import CheckState, Finding
+from tools.kit.cases import cases
+
+failed, passed, warned = (
+    partial(Finding, state) for state in (CheckState.FAILED, CheckState.PASSED, CheckState.WARNED)
+)
 
 DEFAULTS = Settings()
 
@@ -14,24 +18,14 @@ def kernel(*, offset: int = 0, maxerror_us: int = 0, esterror_us: int = 0, statu
     return struct.pack("@Illlli", 0, offset, 0, maxerror_us, esterror_us, status).ljust(512, b"\0")
 
 
-@pytest.mark.parametrize(
-    ("timex", "expected"),
-    [
-        pytest.param(kernel(maxerror_us=500_000), Clock(True, 0.0, 0.5), id="a bound"),
-        pytest.param(
-            kernel(maxerror_us=50_000, esterror_us=20_000, offset=-30_000),
-            Clock(True, 0.03, 0.05),
-            id="the larger of both counts",
-        ),
-        pytest.param(
-            kernel(maxerror_us=50_000, esterror_us=20_000), Clock(True, 0.02, 0.05), id="as chrony and ntpd tell it"
-        ),
-        pytest.param(
-            kernel(maxerror_us=500, esterror_us=16_000_000), Clock(True, 0.0005, 0.0005), id="as phc2sys leaves it, PTP"
-        ),
-        pytest.param(kernel(offset=30_000_000, status=STA_NANO), Clock(True, 0.03, 0.0), id="in nanoseconds"),
-        pytest.param(kernel(status=STA_UNSYNC | STA_NANO), Clock(False, 0.0, 0.0), id="not synchronised"),
-    ],
+@cases(
+    "timex, expected",
+    ("a bound", kernel(maxerror_us=500_000), Clock(True, 0.0, 0.5)),
+    ("the larger counts", kernel(maxerror_us=50_000, esterror_us=20_000, offset=-30_000), Clock(True, 0.03, 0.05)),
+    ("as chrony and ntpd tell it", kernel(maxerror_us=50_000, esterror_us=20_000), Clock(True, 0.02, 0.05)),
+    ("as phc2sys leaves it, PTP", kernel(maxerror_us=500, esterror_us=16_000_000), Clock(True, 0.0005, 0.0005)),
+    ("in nanoseconds", kernel(offset=30_000_000, status=STA_NANO), Clock(True, 0.03, 0.0)),
+    ("not synchronised", kernel(status=STA_UNSYNC | STA_NANO), Clock(False, 0.0, 0.0)),
 )
 def test_the_kernels_numbers(timex: bytes, expected: Clock) -> None:
     assert expected == clock_of(timex)
@@ -41,30 +35,14 @@ LATE = "not corrected for long"
 NOBODY = "the clock is not synchronised: no time service corrects it"
 
 
-@pytest.mark.parametrize(
-    ("clock", "expected"),
-    [
-        pytest.param(
-            Clock(True, 0.099, 1.0), Finding(CheckState.PASSED, "about 99 ms off, at most 1000 ms"), id="good"
-        ),
-        pytest.param(
-            Clock(True, 0.1, 0.2),
-            Finding(CheckState.WARNED, "the clock is about 100 ms off, fails at 500 ms"),
-            id="warns",
-        ),
-        pytest.param(
-            Clock(True, 0.5, 0.6), Finding(CheckState.FAILED, "the clock is about 500 ms off, limit 500 ms"), id="fails"
-        ),
-        pytest.param(
-            Clock(True, 0.0, 2.5), Finding(CheckState.WARNED, f"the clock may be up to 2500 ms off: {LATE}"), id="late"
-        ),
-        pytest.param(
-            Clock(True, 0.0, 1.02),
-            Finding(CheckState.PASSED, "about 0 ms off, at most 1020 ms"),
-            id="timesyncd, which looks every 34 minutes, just before it does",
-        ),
-        pytest.param(Clock(False, 16.0, 16.0), Finding(CheckState.WARNED, NOBODY), id="nobody keeps it"),
-    ],
+@cases(
+    "clock, expected",
+    ("good", Clock(True, 0.099, 1.0), passed("about 99 ms off, at most 1000 ms")),
+    ("warns", Clock(True, 0.1, 0.2), warned("the clock is about 100 ms off, fails at 500 ms")),
+    ("fails", Clock(True, 0.5, 0.6), failed("the clock is about 500 ms off, limit 500 ms")),
+    ("late", Clock(True, 0.0, 2.5), warned(f"the clock may be up to 2500 ms off: {LATE}")),
+    ("timesyncd, just before its next sample", Clock(True, 0.0, 1.02), passed("about 0 ms off, at most 1020 ms")),
+    ("nobody keeps it", Clock(False, 16.0, 16.0), warned(NOBODY)),
 )
 def test_how_far_off_it_may_be(clock: Clock, expected: Finding) -> None:
     assert expected == judged(clock, DEFAULTS)
