@@ -66,14 +66,6 @@ def test_lh1_a_hook_that_ended_well_is_not_reported_as_failed_when_the_pod_is_de
     assert FAILED_START not in node.told
 
 
-def test_lh1_a_hook_that_the_end_of_its_pod_cuts_short_is_reported_as_failed_once(node: Node) -> None:
-    node.put(STARTED)
-    node.put(deleted(STARTED, 7))
-    node.put(deleted(STARTED, 5))
-    looked_at(node)
-    assert node.told.count(FAILED_START) == 1
-
-
 def test_lh2_a_container_whose_hook_fails_is_ended_and_starts_again(node: Node) -> None:
     node.put(STARTED)
     hook_ends(node, "no such command")
