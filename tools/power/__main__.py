@@ -138,7 +138,7 @@ class _Run:
 
     def _go(self) -> int:
         self.copy.renew()
-        covered = covering.load(Copy(folder=MEASURED), self._arguments.rings)
+        covered = covering.load(self._arguments.rings)
         campaign = Campaign(self.copy, Choosing(self.copy, covered), self.runner, self.results, _say)
         listed = catalogue.catalogue(self.copy, self._arguments.only)
         texts = self._arguments.fault or [""]
