@@ -4,7 +4,6 @@ A selection is what is prepared first, one step after another, and lanes: steps 
 lanes side by side. Each lane of hosts has a set of hosts of its own.
 """
 
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
