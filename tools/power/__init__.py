@@ -3,7 +3,7 @@
 `make test-power` is the command.
 
 `catalogue`: the faults. `mutator` makes those of Python from the syntax tree; `by_hand_*` list those of charts,
-playbooks, units, policies and the image.
+playbooks, units, policies and the image; `equivalent` names changes that are no faults.
 `copied`: the copy that faults are planted in. `contexts`, `covering`: which tests cover a line, by coverage.py.
 `choosing`: which tests run for a fault, and in which order. `chosen_tests`: the pytest plugin that runs them.
 `campaign`: runs faults and appends a line for each to build/power/results.jsonl. `report`: the tables of it.

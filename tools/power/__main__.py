@@ -47,7 +47,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PART",
         help="this part; may be repeated",
     )
-    parser.add_argument("--fault", default="", metavar="TEXT", help="only faults whose file and id contain this text")
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="only faults whose id contains this; may be repeated",
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="at most N faults in this run")
     parser.add_argument("--minutes", type=float, metavar="M", help="begin no fault after M minutes")
     parser.add_argument("--rings", type=_rings, default=(0, 1, 2, 3), metavar="0,1", help="these rings (default: all)")
@@ -132,10 +138,11 @@ class _Run:
 
     def _go(self) -> int:
         self.copy.renew()
-        covered = covering.load(Copy(folder=MEASURED), self._arguments.rings)
+        covered = covering.load(self._arguments.rings)
         campaign = Campaign(self.copy, Choosing(self.copy, covered), self.runner, self.results, _say)
         listed = catalogue.catalogue(self.copy, self._arguments.only)
-        faults = [fault for fault in listed if self._arguments.fault in f"{fault.file} {fault.id}"]
+        texts = self._arguments.fault or [""]
+        faults = [fault for fault in listed if any(text in fault.id for text in texts)]
         rings = [ring for ring in self._arguments.rings if ring != HOSTS_RING]
         code = self._all(campaign, faults, rings)
         if code == 0 and HOSTS_RING in self._arguments.rings:

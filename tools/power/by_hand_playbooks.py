@@ -198,8 +198,8 @@ PLAYBOOKS: tuple[ByHand, ...] = (
     ),
     _row(
         f"{_NODE}/tasks/install.yml",
-        '    dest: "{{ __readygate_node_configuration_file }}"\n    owner: root\n    group: root\n    mode: "0600"',
-        '    dest: "{{ __readygate_node_configuration_file }}"\n    owner: root\n    group: root\n    mode: "0644"',
+        '        content: "{{ __readygate_node_configuration }}"\n        mode: "0600"',
+        '        content: "{{ __readygate_node_configuration }}"\n        mode: "0644"',
         "every user of the host reads the agent's configuration",
         _OF_NODE,
     ),

@@ -28,7 +28,7 @@ from tools.power.results import CAUGHT, TIMEOUT, UNCAUGHT, UNCOVERED, Result, Re
 MARK_VARIABLE = "READYGATE_POWER_RUN"
 START_S, SLOWDOWN = 120.0, 20.0
 """A run of pytest may take this long, and so many times what its tests took when they were measured."""
-TEST_TIMEOUT_S = {0: 60, 1: 90, 2: 300, HOSTS_RING: 1800}
+TEST_TIMEOUT_S = {0: 120, 1: 120, 2: 300, HOSTS_RING: 1800}
 REGENERATED = "make manifests"
 COLLECTION = " (collection)"
 """After the name of a file whose tests could not be collected."""

@@ -16,6 +16,7 @@ from tools.power.by_hand_playbooks import PLAYBOOKS
 from tools.power.by_hand_policies import POLICIES
 from tools.power.by_hand_units import UNITS
 from tools.power.copied import Copy
+from tools.power.equivalent import EQUIVALENT
 from tools.power.fault import Fault, FaultError
 from tools.power.mutator import Mutation, Mutator
 
@@ -56,7 +57,8 @@ def chosen(mutations: Iterable[Mutation], count: int, resolve: "Resolve") -> lis
         room = mutation.file.rpartition("/")[0]
         rooms_bound = max(2, count // _ROOM_SHARE) if room.count("/") and mutation.part == "agent" else count
         if (
-            (mutation.file, mutation.function) in functions
+            mutation.id in EQUIVALENT
+            or (mutation.file, mutation.function) in functions
             or operators[mutation.edit.operator] >= max(2, count // _OPERATOR_SHARE)
             or files[mutation.file] >= max(2, count // _FILE_SHARE)
             or rooms[room] >= rooms_bound

@@ -106,7 +106,8 @@ def measure(copy: Copy, section: str, folder: Path = FOLDER / "map", files: list
     with (target / "pytest.log").open("w") as log:
         subprocess.run(argv, cwd=copy.folder, env=copy.environ(**variables), stdout=log, stderr=log, check=False)
     _combine(target)
-    (target / "sources.json").write_text(json.dumps({"hash": sources_hash(copy, section), "blobs": copy.blobs()}))
+    facts = {"hash": sources_hash(copy, section), "root": str(copy.folder), "blobs": copy.blobs()}
+    (target / "sources.json").write_text(json.dumps(facts))
     return target
 
 
@@ -119,21 +120,20 @@ def _combine(target: Path) -> None:
 
 @dataclass
 class Map:
-    """What was measured. root: of the copy that it was measured in."""
+    """What was measured. databases: of coverage.py, each with the folder of the copy that it was measured in."""
 
-    root: Path
     tests: list[MeasuredTest] = field(default_factory=list)
     blobs: dict[str, str] = field(default_factory=dict)
-    databases: list[Path] = field(default_factory=list)
+    databases: list[tuple[Path, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._contexts_at = cache(self._read_contexts)
 
     def _read_contexts(self, file: str) -> dict[int, set[str]]:
         found: dict[int, set[str]] = {}
-        for database in self.databases:
+        for database, root in self.databases:
             with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
-                _read_arcs(connection, str(self.root / file), found)
+                _read_arcs(connection, f"{root}/{file}", found)
         return found
 
     def covering(self, file: str, lines: Iterable[int]) -> list[MeasuredTest]:
@@ -169,13 +169,14 @@ def _read_tests(target: Path) -> list[MeasuredTest]:
     return list(found.values())
 
 
-def load(copy: Copy, rings: Iterable[int], folder: Path = FOLDER / "map") -> Map:
+def load(rings: Iterable[int], folder: Path = FOLDER / "map") -> Map:
     """The maps of these rings, as far as they were measured, whatever the sources were then."""
-    whole = Map(copy.folder)
+    whole = Map()
     for target in _measured(rings, folder):
         whole.tests += _read_tests(target)
-        whole.blobs |= json.loads((target / "sources.json").read_text())["blobs"]
-        whole.databases.append(target / "coverage.sqlite")
+        facts = json.loads((target / "sources.json").read_text())
+        whole.blobs |= facts["blobs"]
+        whole.databases.append((target / "coverage.sqlite", facts["root"]))
     return whole
 
 

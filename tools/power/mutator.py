@@ -30,7 +30,19 @@ COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
 TWINS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 UNITS = ("_s", "_ms", "_ns", "_bytes", "_seconds", "_mib", "_S", "_MS", "_NS", "_BYTES", "_SECONDS")
 LOGS = {"debug", "info", "warning", "error", "exception", "critical"}
-NOT_SWAPPED = {"isinstance", "issubclass", "getattr", "setattr", "hasattr", "cast", "print", "range", "zip"}
+NOT_SWAPPED = {
+    "min",
+    "max",
+    "isinstance",
+    "issubclass",
+    "getattr",
+    "setattr",
+    "hasattr",
+    "cast",
+    "print",
+    "range",
+    "zip",
+}
 INVISIBLE = {"__repr__", "__str__"}
 
 

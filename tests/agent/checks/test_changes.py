@@ -150,3 +150,15 @@ def test_the_check_of_the_cni_sees_at_once_what_goes(
         wait_until(lambda: [CheckState.FAILED] == [one.state for one in engine.statuses()])
     finally:
         engine.stop()
+
+
+def test_closed_twice_it_closes_no_descriptor_that_somebody_else_has_meanwhile(folder: Path) -> None:
+    changes = Changes([str(folder)])
+    assert changes.follow()
+    number = changes.descriptor()
+    changes.close()
+    assert changes.descriptor() is None
+    with (folder / "10-net.conflist").open() as other:
+        assert other.fileno() == number
+        changes.close()
+        assert other.read()

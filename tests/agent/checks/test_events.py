@@ -166,3 +166,17 @@ def test_a_regular_file_leaves_the_check_with_its_period(tmp_path) -> None:
 def test_the_engine_stops_while_it_waits_for_news(engine: CheckEngine) -> None:
     engine.stop()
     wait_until(lambda: not any(loop._thread.is_alive() for loop in engine._loops))
+
+
+def test_a_check_that_a_reload_adds_is_woken_by_the_kernel_too(check: Reading) -> None:
+    """The engine began with no check that the kernel wakes."""
+    other = CheckSpec("other", lambda: Finding(CheckState.PASSED), period_s=HOUR_S)
+    engine = CheckEngine([other])
+    engine.start()
+    try:
+        engine.replace([other, CheckSpec("kernel", check, period_s=HOUR_S, descriptor=check.descriptor)])
+        wait_until(lambda: check.opened is not None and runs(engine).get("kernel") == 1)
+        os.write(check.theirs, b"news")
+        wait_until(lambda: check.read[-1] == b"news")
+    finally:
+        engine.stop()

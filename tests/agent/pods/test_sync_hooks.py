@@ -59,6 +59,13 @@ def test_lh1_a_pod_waits_for_its_post_start_hook(node: Node) -> None:
     assert FAILED_START not in node.told
 
 
+def test_lh1_a_hook_that_ended_well_is_not_reported_as_failed_when_the_pod_is_deleted(node: Node) -> None:
+    node.put(STARTED)
+    hook_ends(node)
+    node.put(deleted(STARTED, 5))
+    assert FAILED_START not in node.told
+
+
 def test_lh2_a_container_whose_hook_fails_is_ended_and_starts_again(node: Node) -> None:
     node.put(STARTED)
     hook_ends(node, "no such command")

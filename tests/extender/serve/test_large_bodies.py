@@ -167,3 +167,12 @@ def test_turns_prolong_the_wait_for_a_body_to_twice_its_limit_at_most():
     for after_s, expected in ((9.9, 9.9 + limits.LARGE_BODY_TURN_S), (19.9, 20.0), (25.0, 20.0)):
         one.granted(after_s)
         assert expected == one.deadline
+
+
+def test_only_the_client_with_the_turn_may_go_on():
+    clients = Clients()
+    first, second = clients.come(stalls), clients.come(stalls)
+    assert [clients.turns.asks(one, clients.monotonic) for one in (first, second, first)] == [True, False, True]
+    assert (first.waits, second.waits) == (False, True)
+    assert clients.turns.leaves(first, clients.monotonic) is second
+    assert clients.turns.asks(second, clients.monotonic)

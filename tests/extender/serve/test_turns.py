@@ -184,3 +184,22 @@ def test_alike_they_are_answered_in_the_order_they_came():
     for number in range(5):
         turns.put(number, 0.001, number * 0.0001)
     assert list(range(5)) == [turns.take() for _ in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("charge_left_s", "cost_s", "expected"),
+    [
+        pytest.param(-100.0, 0.001, ["charged", "other"], id="a charge that is over costs nothing"),
+        pytest.param(-100.0, 0.003, ["other", "charged"], id="and gives nothing"),
+        pytest.param(0.0, 0.001, ["charged", "other"], id="nor does one that ends now"),
+        pytest.param(
+            0.05, 0.001, ["other", "charged"], id="50 ms that are left of a charge come after 20 ms of another"
+        ),
+    ],
+)
+def test_a_client_is_put_back_by_what_is_left_of_its_charge(charge_left_s, cost_s, expected):
+    """The process has run for a day: a charge is compared with the present time."""
+    turns, now = Turns(10), 86_400.0
+    turns.put("charged", cost_s, now, now + charge_left_s)
+    turns.put("other", 0.002, now, now)
+    assert [turns.take(), turns.take()] == expected

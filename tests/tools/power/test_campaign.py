@@ -39,7 +39,7 @@ class FakeRunner:
 
 class Chosen(Choosing):
     def __init__(self, copy: Copy, tests: dict[str, tuple[str, ...]]) -> None:
-        super().__init__(copy, Map(copy.folder))
+        super().__init__(copy, Map())
         self.tests = tests
 
     def batches(self, _fault: Fault, rings: Iterable[int]) -> list[Batch]:

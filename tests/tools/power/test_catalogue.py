@@ -9,6 +9,7 @@ from tests.tools.power.checkouts import ROOT
 from tools.power import catalogue
 from tools.power.by_hand import ByHand
 from tools.power.copied import Copy
+from tools.power.equivalent import EQUIVALENT
 from tools.power.fault import FaultError
 from tools.power.mutator import Mutator
 
@@ -50,6 +51,21 @@ def test_the_choice_does_not_depend_on_the_order_of_the_files() -> None:
     places = mutator.places()
     mixed = random.Random(1).sample(places, len(places))
     assert catalogue.chosen(places, 5, mutator.fault) == catalogue.chosen(mixed, 5, mutator.fault)
+
+
+@pytest.mark.parametrize("identity", EQUIVALENT)
+def test_what_is_named_as_no_fault_can_be_planted(identity: str) -> None:
+    file = identity.partition(":")[0]
+    assert identity in {mutation.id for mutation in Mutator("part", file, (ROOT / file).read_text()).places()}
+
+
+def test_what_is_named_as_no_fault_is_not_in_the_catalogue() -> None:
+    file = "extender/policy/caps.py"
+    mutator = Mutator("policy", file, (ROOT / file).read_text())
+    first = catalogue.chosen(mutator.places(), 3, mutator.fault)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(EQUIVALENT, first[0].id, "the same")
+        assert first[0] not in catalogue.chosen(mutator.places(), 3, mutator.fault)
 
 
 def test_the_halves_are_about_equal() -> None:

@@ -30,7 +30,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 def covered(copy: Copy, *, blobs: dict[str, str] | None = None) -> Map:
     tests = [MeasuredTest(test, s, frozenset([context_of(test)])) for test, s in SECONDS.items()]
-    found = Map(copy.folder, tests, copy.blobs() | (blobs or {}))
+    found = Map(tests, copy.blobs() | (blobs or {}))
     found._contexts_at = lambda _file: {7: {context_of(test) for test in SECONDS}, 9: {""}}
     return found
 
@@ -48,7 +48,7 @@ def test_the_gate_comes_first_and_in_it_the_cheapest_ring(copy: Copy) -> None:
 def test_a_constant_has_the_tests_of_the_lines_that_use_it_elsewhere(tmp_path: Path) -> None:
     files = {"extender/limits.py": "LIMIT = 5\n", FILE: "from extender.limits import LIMIT\n\nprint(LIMIT)\n"}
     copy = Copy(folder=make_checkout(tmp_path / "checkout", files))
-    found = Map(copy.folder, [MeasuredTest(UNIT, 0.5, frozenset([context_of(UNIT)]))], copy.blobs())
+    found = Map([MeasuredTest(UNIT, 0.5, frozenset([context_of(UNIT)]))], copy.blobs())
     found._contexts_at = lambda file: {3: {context_of(UNIT)}} if file == FILE else {}
     fault = Fault("id", "policy", "extender/limits.py", 8, "5", "6", "a mistake", (), constant="LIMIT")
     assert [batch.tests for batch in Choosing(copy, found).batches(fault, (0,))] == [(UNIT,)]

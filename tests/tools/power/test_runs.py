@@ -99,7 +99,7 @@ def measured(copy: Copy, tmp_path_factory: pytest.TempPathFactory) -> covering.M
     (copy.folder / PATH).write_text(TESTS.replace("time.sleep(60)", "pass"))
     covering.measure(copy, "0-kube", folder)
     copy.restore()
-    return covering.load(copy, [0], folder)
+    return covering.load([0], folder)
 
 
 @pytest.mark.parametrize(
