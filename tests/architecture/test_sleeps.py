@@ -1,4 +1,4 @@
-"""A sleep in a test is a guess of how long something takes. Each is listed with its reason; other tests wait for events.
+"""A sleep in a test guesses how long something takes. Each is listed with its reason; other tests wait for events.
 
 `tests/architecture/sleeps.txt` has a line for each function: `path::function  # reason`. Instruments that measure over
 a given time have one for their folder.

@@ -107,7 +107,13 @@ RINGS_0_1 = pytest_step(
     "pure and scripted tests",
     "tools",
 )
-RING_2 = pytest_step("ring-2", ("-v", "tests/plane"), "real control plane on loopback", "binaries")
+# Each process has a control plane of its own; most of them wait most of the time.
+RING_2 = pytest_step(
+    "ring-2",
+    ("-v", "-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", "tests/plane"),
+    "real control plane on loopback",
+    "binaries",
+)
 RING_3 = hosts_step(
     "ring-3", (WAY, DEPLOYMENT, *ignoring(*SURVIVAL, POLICY)), "readygate deployed to systemd hosts", ONE_CONTROL
 )
