@@ -115,8 +115,18 @@ def parts(architecture: str, created_s: int, progress: Progress) -> Parts:
     code = [path.read_bytes() for path in sorted((ROOT / "images").glob("*.py"))]
     key = key_of([str(mtime_s), *(one.sha256 for one in from_debian), *code])
     lowest = cached(f"image-base-{architecture}", key, of_debian, progress) / "tar"
-    installed = [wheels.unpacked(path) for path in sorted(wheels.dependency_wheels(architecture, progress).iterdir())]
+    wheel_files = sorted(wheels.dependency_wheels(architecture, progress).iterdir())
+    installed = [wheels.unpacked(path) for path in wheel_files]
     dependencies: Tree = {path: entry for tree, _ in installed for path, entry in tree.items()}
+
+    def of_dependencies(folder: Path) -> None:
+        _write(folder / "tar", to_tar(with_bytecode(dependencies), mtime_s))
+
+    # The base's key has the Python that makes the bytecode.
+    middle_key = key_of([key, *(path.read_bytes() for path in wheel_files)])
+    kind = f"image-dependencies-{architecture}"
+    middle = cached(kind, middle_key, of_dependencies, progress) / "tar"
+    forget_older(kind, kept=_KEPT)
     own, product = _own(progress)
     trees = [dependencies, own]
     if strangers := base.machines([base.tree_of(from_debian), *trees]) - {architecture}:
@@ -125,7 +135,7 @@ def parts(architecture: str, created_s: int, progress: Progress) -> Parts:
     bill = sbom.document(product, from_debian, of_wheels, architecture=architecture, created_s=created_s)
     tars = {
         "base": lowest.read_bytes(),
-        "dependencies": to_tar(with_bytecode(dependencies), mtime_s),
+        "dependencies": middle.read_bytes(),
         "readygate": to_tar(with_bytecode(own) | {INSIDE: file(bill)}, mtime_s),
     }
     return Parts(tars, bill)

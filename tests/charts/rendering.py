@@ -3,6 +3,7 @@
 import hashlib
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,17 @@ def helm(*arguments: str, environ: dict[str, str] | None = None, limit_s: float 
 def rendered(
     *values: Path, given: Sequence[str] = (), namespace: str = NAMESPACE, release: str = RELEASE, hooks: bool = False
 ) -> str:
-    """The chart's YAML with these files of values. given: as `agent.profile=fast`. Raises Refused."""
-    files = [f"--values={path}" for path in values]
+    """The chart's YAML with these files of values. given: as `agent.profile=fast`. helm runs once for the same wishes.
+    Raises Refused."""
+    return _rendered(tuple((path, path.read_bytes()) for path in values), tuple(given), namespace, release, hooks)
+
+
+@cache
+def _rendered(
+    values: tuple[tuple[Path, bytes], ...], given: tuple[str, ...], namespace: str, release: str, hooks: bool
+) -> str:
+    """values: files and their content, by which a file that has changed is another wish."""
+    files = [f"--values={path}" for path, _ in values]
     also = [f"--set-json={one}" for one in given]
     return helm(
         "template", release, str(CHART), f"--namespace={namespace}", *files, *also, *([] if hooks else ["--no-hooks"])
@@ -46,7 +56,7 @@ def rendered(
 
 
 def documents(text: str) -> list[Object]:
-    return [document for document in yaml.safe_load_all(text) if document]
+    return [document for document in yaml.load_all(text, yaml.CSafeLoader) if document]
 
 
 def keyed(found: Sequence[Object]) -> Objects:

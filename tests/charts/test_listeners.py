@@ -5,6 +5,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ IMAGE = 'image={"repository":"registry.example/readygate","tag":"dev"}'
 KUSTOMIZE_LIMIT_S = 60
 
 
+@cache
 def built_of(*folders: str, components: tuple[str, ...] = ()) -> list[Object]:
     """What `kubectl apply -k` makes of an overlay of these folders of deploy/."""
     with tempfile.TemporaryDirectory(dir=ROOT / "deploy") as folder:
@@ -48,6 +50,7 @@ def of_role(name: str) -> list[Object]:
     return list(roles.role_objects(roles.INVENTORIES[name]).values())
 
 
+@cache
 def static(**given: Any) -> list[Object]:
     """The static pod, and the configuration that lies beside it on its host."""
     made = render("readygate_extender", {"readygate_extender_form": "static"} | ADMIN_SERVER | given)

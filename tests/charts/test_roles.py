@@ -2,6 +2,7 @@
 
 import copy
 import json
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -119,6 +120,13 @@ OF_THE_CHART = {"reader"}
 
 
 def role_objects(inventory: dict[str, Any]) -> Objects:
+    """The objects that both roles send. They are rendered once for the same inventory."""
+    return copy.deepcopy(_role_objects(json.dumps(inventory)))
+
+
+@cache
+def _role_objects(text: str) -> Objects:
+    inventory = json.loads(text)
     given = {"readygate_image": "localhost/readygate:dev"} | roles.ADMIN_SERVER | inventory
     sent = roles.objects("readygate_agent", given) | roles.objects("readygate_extender", given)
     return {key: roles.plain(each) for key, each in sent.items()}

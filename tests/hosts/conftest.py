@@ -119,9 +119,9 @@ def elsewhere(request: pytest.FixtureRequest) -> Iterator[list[str]]:
 
 @pytest.fixture(scope="module")
 def fresh_hosts(hosts: Hosts) -> Hosts:
-    """The session's hosts with a new cluster for this module, in about ten seconds; an image must be imported again.
+    """The session's hosts with a new cluster for this module, in about ten seconds; readygate's image is on them.
 
-    Session fixtures that were made on the earlier cluster are void: for modules that need none of them, or come first.
+    Fixtures of the session that have put something on the earlier cluster are void.
     """
     if os.environ.get("READYGATE_HOSTS_REUSE") != "1":
         hosts.renew()

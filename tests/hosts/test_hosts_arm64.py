@@ -14,6 +14,7 @@ import pytest
 
 from images import build
 from tests.extender.builders import node_json, pod_json
+from tests.hosts.waiting import PATIENT_S
 from tests.scripted.extender_process import Asked
 from tests.scripted.tls import make_authority
 from tools.fakes.api_server import FakeApiServer
@@ -62,7 +63,7 @@ def run(root):
 
     def run(*words):
         argv = emulator.argv(root, words, print)
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENT_S, check=False)
         return done.returncode, done.stdout + done.stderr
 
     return run
@@ -126,7 +127,7 @@ def test_the_extender_gives_verdicts_on_what_an_api_server_tells(root, tmp_path)
             api.put(node_json(name, Ready="True"))
             api.put(pod_json(name, Ready=ready))
         with Emulated(root, api.url, tmp_path) as extender:
-            extender.wait(lambda: extender.port and extender.get("/readyz")[0] == 200, timeout_s=120)
+            extender.wait(lambda: extender.port and extender.get("/readyz")[0] == 200, timeout_s=PATIENT_S)
             answer = extender.filter(["n1", "n2"])
             assert (["n1"], ["n2"]) == (answer.NodeNames, list(answer.FailedAndUnresolvableNodes))
             assert 0 == extender.stop()[0], extender.log

@@ -6,6 +6,7 @@ that takes long to make, but no snapshot.
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from images.cache import cache_folder
 from tests.hosts.test_hosts_crash import nothing_is_left, read
+from tools.kit.pid import ProcessId
 from tools.kit.waiting import wait_until
 
 SNAPSHOT, HALF = "cluster-hosts-????????????????", "cluster-hosts-*.part"
@@ -67,7 +69,7 @@ def testbed(elsewhere):
             (made.cache / path.name).symlink_to(path)
     yield made
     made.run("down")
-    subprocess.run(["rm", "-r", str(made.folder)], check=True)
+    shutil.rmtree(made.folder)
 
 
 def whole(testbed) -> list[Path]:
@@ -113,3 +115,38 @@ def test_a_snapshot_whose_making_was_killed_is_removed_and_never_used(testbed):
     testbed.run("down")
     assert ([], []) == (whole(testbed), [*testbed.cache.glob(HALF)])
     nothing_is_left(testbed.prefix, testbed.folder, state)
+
+
+IMPORT = """
+import sys
+from pathlib import Path
+from tools.testbed.hosts import layers
+layers._import(Path(sys.argv[1]), Path(sys.argv[2]), [], print)
+"""
+
+
+@pytest.mark.usefixtures("able")
+def test_an_import_of_images_that_was_killed_leaves_nothing_mounted_and_nothing_running():
+    folder = Path("/var/tmp") / f"readygate-import-{os.getpid()}"  # an overlay cannot stand on every /tmp
+    (folder / "base").mkdir(parents=True)
+    stub = folder / "systemd-nspawn"
+    stub.write_text(
+        f"#!/bin/sh\ncp /proc/self/mountinfo {folder}/mounts.new; echo $$ > {folder}/pid\n"
+        f"mv {folder}/mounts.new {folder}/mounts; exec sleep 600\n"
+    )
+    stub.chmod(0o755)
+    environ = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    argv = [sys.executable, "-c", IMPORT, str(folder / "base"), str(folder)]
+    importing = subprocess.Popen(argv, cwd=Path(__file__).parents[2], env=environ, stdout=subprocess.DEVNULL)
+    try:
+        wait_until((folder / "mounts").exists, "it imports")
+        inside = ProcessId.of(int((folder / "pid").read_text()))
+        assert inside is not None
+        assert str(folder / "root") in (folder / "mounts").read_text()
+        os.kill(importing.pid, signal.SIGKILL)
+        wait_until(lambda: not inside.alive(), "nothing runs")
+        assert str(folder) not in Path("/proc/self/mountinfo").read_text()
+    finally:
+        importing.kill()
+        importing.wait()
+        shutil.rmtree(folder)

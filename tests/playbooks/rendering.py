@@ -28,6 +28,34 @@ Objects = dict[tuple[str, str, str], dict[str, Any]]
 TRUSTED = {"trusted_as_template": True} if hasattr(ansible_template, "trust_as_template") else {}
 trust = getattr(ansible_template, "trust_as_template", str)
 
+
+def keep_compiled_templates() -> None:
+    """A template is compiled once in this process, however often it is rendered: that is half of the time."""
+    try:
+        from ansible._internal._templating import _jinja_bits as bits
+    except ImportError:  # before ansible-core 2.19
+        return
+    compile_template, compiled = bits.AnsibleEnvironment.compile, {}
+
+    def compile_once(self: Any, source: Any, *more: Any, **also: Any) -> Any:
+        if not isinstance(source, str) or also:
+            return compile_template(self, source, *more, **also)
+        context = bits._TemplateCompileContext.current(optional=True)
+        syntax = [getattr(self, name) for name in SYNTAX]
+        key = (str(source), *more, *syntax, bool(context and context.escape_backslashes))
+        if key not in compiled:
+            compiled[key] = compile_template(self, source, *more)
+        return compiled[key]
+
+    bits.AnsibleEnvironment.compile = compile_once
+
+
+SYNTAX = (
+    *("block_start_string", "block_end_string", "variable_start_string", "variable_end_string"),
+    *("comment_start_string", "comment_end_string", "line_statement_prefix", "line_comment_prefix"),
+    *("trim_blocks", "lstrip_blocks", "newline_sequence", "keep_trailing_newline"),
+)
+keep_compiled_templates()
 init_plugin_loader([])  # without it the collection ansible.builtin is not known
 for _folder in ROLES.glob("*/filter_plugins"):
     filter_loader.add_directory(str(_folder))
@@ -54,13 +82,15 @@ def render(role: str, given: dict[str, Any], over: dict[str, Any] | None = None)
     return lambda expression: templar.template(trust(f"{{{{ {expression} }}}}"))
 
 
+def loaded(path: Path) -> Any:
+    return yaml.load(path.read_text(), yaml.CSafeLoader)
+
+
 def all_tasks() -> list[dict[str, Any]]:
     """Of all roles and plays, those of blocks too."""
     found: list[dict[str, Any]] = []
-    files = [yaml.safe_load(path.read_text()) or [] for path in sorted(ROLES.glob("*/tasks/*.yml"))]
-    plays = [
-        play for path in sorted(PLAYBOOKS.glob("*.yml")) for play in yaml.safe_load(path.read_text()) if "hosts" in play
-    ]
+    files = [loaded(path) or [] for path in sorted(ROLES.glob("*/tasks/*.yml"))]
+    plays = [play for path in sorted(PLAYBOOKS.glob("*.yml")) for play in loaded(path) if "hosts" in play]
     left = [task for tasks in files for task in tasks]
     left += [
         task
@@ -76,9 +106,15 @@ def all_tasks() -> list[dict[str, Any]]:
 
 
 def kustomized(files: dict[str, str]) -> str:
-    """What the kustomize of the oldest kubectl makes of them, as the module has kubectl do it on a host."""
+    """What the kustomize of the oldest kubectl makes of them, as the module has kubectl do it on a host.
+    It runs once for the same files."""
+    return _kustomized(tuple(files.items()))
+
+
+@cache
+def _kustomized(files: tuple[tuple[str, str], ...]) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        for path, text in files.items():
+        for path, text in files:
             place = Path(folder, path)
             place.parent.mkdir(exist_ok=True)
             place.write_text(text)
@@ -106,7 +142,7 @@ def extender_yaml(sent: Objects) -> str:
 
 def keyed(text: str) -> Objects:
     """The objects of YAML, none of which is there twice."""
-    documents = [document for document in yaml.safe_load_all(text) if document]
+    documents = [document for document in yaml.load_all(str(text), yaml.CSafeLoader) if document]
     keyed = {(d["kind"], d["metadata"].get("namespace", ""), d["metadata"]["name"]): d for d in documents}
     assert len(keyed) == len(documents)
     return keyed

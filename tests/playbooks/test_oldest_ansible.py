@@ -14,7 +14,7 @@ import yaml
 from images.commands import BuildError
 from tests.playbooks.rendering import PLAYBOOKS, ROLES
 from tools.kit.ability import cannot_run
-from tools.proof.steps import PLAYBOOKS as NAMES
+from tools.lint import PLAYBOOKS as NAMES
 from tools.testbed.shared.oldest_ansible import LOCK, installed
 
 OLDEST = LOCK.stem.removeprefix("ansible-")

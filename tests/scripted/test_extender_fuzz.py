@@ -10,10 +10,11 @@ import socket
 from tests.contract import mutations
 from tests.contract.go_types import read_filter_result
 from tests.scripted.extender_process import checked
+from tools.kit.scope import draws
 
-BODIES = 2_000
-REQUESTS = 300
-QUESTIONS = 500
+BODIES = draws(500, 2_000)
+REQUESTS = draws(100, 300)
+QUESTIONS = draws(150, 500)
 ANSWERED_WITHIN_S = 10.0
 
 

@@ -6,8 +6,15 @@ import pytest
 
 from tests.extender.builders import node_json, pod_json
 from tests.scripted.extender_process import ExtenderProcess
+from tests.scripted.gunicorn_lines import LINES, Gunicorn
 from tests.scripted.people_process import PeopleProcess
 from tools.fakes.api_server import FakeApiServer
+
+
+@pytest.fixture(scope="module", params=LINES)
+def gunicorn(request):
+    """Both lines, in the gate too."""
+    return Gunicorn.of(request.param)
 
 
 @pytest.fixture

@@ -16,12 +16,13 @@ from tests.contract.bad_bodies import BAD_BODIES
 from tests.contract.go_types import read_binding_result, read_preemption_result, read_priorities
 from tests.scripted.extender_process import ORDINARY_POD
 from tests.scripted.people_process import PeopleProcess
+from tools.kit.scope import draws
 
 META = {"Pods": [{"UID": "a"}], "NumPDBViolations": 1}
 WHOLE = {"Pods": [{"metadata": {"uid": "a", "labels": None}}], "NumPDBViolations": 1}
 NO_VICTIMS = {"Pods": [], "NumPDBViolations": 0}
 EXEMPT_POD = {"metadata": {"name": "x", "namespace": "kube-system"}}
-BODIES = 400
+BODIES = draws(100, 400)
 BODIES_PEOPLE = 40  # their process takes a small part of a processor only
 
 

@@ -63,7 +63,7 @@ def test_an_agent_that_stops_does_not_wait_for_a_hook_and_the_next_runs_it_anew(
 ) -> None:
     begun = tmp_path / "begun"
     put(node, "sleep 300", postStart=f"echo once >> {begun}; test $(wc -l < {begun}) = 2 || sleep 300")
-    wait_until(begun.exists, "the hook runs")
+    wait_until(lambda: begun.exists() and begun.read_text(), "the hook has written its line")
     assert "running" != state(node)
     lifecycle.stop_all(node.services)
     second = Node(api, tmp_path)

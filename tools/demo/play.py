@@ -11,7 +11,7 @@ from tools.demo.narrator import Narrator
 from tools.demo.observed import Observed, spread
 from tools.demo.stage import CHECK_FAILURES, CHECK_PERIOD_S, LEASE_LIMIT_S, NODES, Stage
 
-LIMIT_S = 30.0
+LIMIT_S = 120.0
 T = TypeVar("T")
 
 

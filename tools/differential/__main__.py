@@ -15,13 +15,13 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from images.commands import BuildError
-from tools.differential import coverage, planted
+from tools.differential import coverage, gate, planted
 from tools.differential.build import driver
 from tools.differential.compare import (
     Difference,
@@ -38,6 +38,7 @@ from tools.differential.fixed import CASES, write_answers
 from tools.differential.fixes import FIXES, Fix, shown
 from tools.differential.kubelet import COVERAGE, GATES, Kubelet
 from tools.differential.loopback import leave_network
+from tools.differential.planted_error import Planted
 from tools.differential.target import Target
 from tools.differential.targets import TARGETS
 from tools.kit.ability import must_run
@@ -80,9 +81,13 @@ def _begin_to_compare() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def main() -> int:
+def _options() -> argparse.Namespace:
+    """The command line; `seed` is set in any case."""
     parser = argparse.ArgumentParser(prog="python -m tools.differential", description=__doc__)
     parser.add_argument("--histories", type=int, default=HISTORIES, help=f"of each target (default {HISTORIES})")
+    parser.add_argument(
+        "--gate", action="store_true", help="few histories, a fixed seed, and one planted error of each target"
+    )
     parser.add_argument("--minutes", type=float, help="ends after so long, with as many of each target")
     parser.add_argument("--seed", type=int, help="repeats a run (default: a new one, which is printed)")
     parser.add_argument("--only", choices=[t.name for t in TARGETS], action="append", help="this target")
@@ -96,11 +101,20 @@ def main() -> int:
     parser.add_argument("--coverage", type=Path, help="then tell what of the kubelet's code was not reached; kept here")
     parser.add_argument("--parts", type=int, default=PARTS, help="how many processes may share a target")
     options = parser.parse_args()
+    if options.seed is None:
+        given = os.environ.get("READYGATE_SEED")
+        options.seed = gate.SEED if options.gate else int(given or secrets.randbelow(2**32))
+    return options
+
+
+def main() -> int:
+    options = _options()
+    seed: int = options.seed
     signal.signal(signal.SIGTERM, _end)
-    seed = (
-        options.seed if options.seed is not None else int(os.environ.get("READYGATE_SEED") or secrets.randbelow(2**32))
-    )
-    print(f"seed {seed}: `make differential HISTORIES={options.histories} SEED={seed}` repeats this run", flush=True)
+    repeat = f"make differential HISTORIES={options.histories} SEED={seed}"
+    if options.gate:
+        repeat = f"python -m tools.differential --gate --seed {seed}"
+    print(f"seed {seed}: `{repeat}` repeats this run", flush=True)
     try:
         executable = driver(covered=options.coverage is not None)
     except (BinariesMissing, BuildError) as e:
@@ -122,13 +136,13 @@ def main() -> int:
             return _record(fixed, kubelet)
     with _comparing(1) as one:  # servers of histories are not to be forked
         failed_fixed = one.submit(_play_fixed, executable, [t.name for t in fixed]).result()
-    parts = options.parts if options.minutes is None else -(-options.histories // TURN)
-    jobs = _jobs(executable, names, options.histories, parts, seed)
+    jobs = _jobs(executable, *_amounts(options, names), seed)
     if options.minutes is not None:
         until = time.monotonic() + 60 * options.minutes
         jobs = [replace(job, until=until) for job in jobs]
     differing = _compare(jobs)
-    missed = _plant(executable, names, seed) if options.planted else 0
+    errors = ERRORS if options.planted else gate.one_for_each(ERRORS) if options.gate else ()
+    missed = _plant(executable, [error for error in errors if error.target in names], seed) if errors else 0
     failed_fixes = _show_fixes(executable, [f for f in FIXES if f.target in names], seed) if options.fixes else 0
     if options.coverage is not None:
         print(coverage.report(options.coverage.resolve(), executable.parent / "source"))
@@ -136,6 +150,14 @@ def main() -> int:
         print(f"fixed histories of {failed_fixed} targets differ")
     print(_closing(names, differing, missed, seed))
     return 1 if failed_fixed or differing or missed or failed_fixes else 0
+
+
+def _amounts(options: argparse.Namespace, names: Sequence[str]) -> tuple[dict[str, int], int]:
+    """How many histories of each target, and in how many parts each is played."""
+    if options.gate:
+        return gate.histories(names), gate.PARTS
+    parts = options.parts if options.minutes is None else -(-options.histories // TURN)
+    return dict.fromkeys(names, options.histories), parts
 
 
 def _closing(names: Sequence[str], differing: Sequence[str], missed: int, seed: int) -> str:
@@ -197,10 +219,11 @@ class _Job:
             return compare(target, kubelet, batches=self.batches, seed=self.seed, limit_s=limit_s)
 
 
-def _jobs(executable: Path, names: Sequence[str], histories: int, parts: int, seed: int) -> list[_Job]:
+def _jobs(executable: Path, histories: Mapping[str, int], parts: int, seed: int) -> list[_Job]:
+    """histories: how many of each target."""
     jobs: list[tuple[int, _Job]] = []
-    for name in names:
-        batches = batches_of(histories)
+    for name, count in histories.items():
+        batches = batches_of(count)
         size = -(-len(batches) // parts)
         shares = [batches[first : first + size] for first in range(0, len(batches), size)]
         jobs += [(turn, _Job(executable, name, share, len(shares), seed)) for turn, share in enumerate(shares)]
@@ -271,10 +294,10 @@ def _show_fixes(executable: Path, fixes: Sequence[Fix], seed: int) -> int:
     return failed
 
 
-def _plant(executable: Path, names: Sequence[str], seed: int) -> int:
+def _plant(executable: Path, errors: Sequence[Planted], seed: int) -> int:
     """How many errors were not found."""
     began = time.monotonic()
-    errors = [error for error in ERRORS if error.target in names]
+    names = {error.target for error in errors}
     with contextlib.ExitStack() as stack, ThreadPoolExecutor(os.cpu_count()) as pool:
         answered = {
             t.name: stack.enter_context(planted.Answered(executable, t, seed)) for t in TARGETS if t.name in names

@@ -4,7 +4,6 @@ A selection is what is prepared first, one step after another, and lanes: steps 
 lanes side by side. Each lane of hosts has a set of hosts of its own.
 """
 
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -17,19 +16,15 @@ from tools.testbed.shared import obstacles
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = sys.executable
 BIN = Path(PYTHON).parent
-PLAYBOOKS = (
-    *("site.yml", "prepare-control-plane.yml", "check.yml", "detach.yml", "uninstall.yml", "node-plugin.yml"),
-    *("node-plugin-uninstall.yml", "inventory-sample.yml"),
-)
 CONTROLS, IPV6, CHART = "tests/hosts/controls", "tests/hosts/ipv6", "tests/hosts/chart"
-DEPLOYMENT = "tests/hosts/deployment"
+WAY, DEPLOYMENT = "tests/hosts/path", "tests/hosts/deployment"
 KILLED_CONTROLS = f"{CONTROLS}/test_controls_kills.py"
 # They need none of the hosts: the image as a file, and a start that is killed.
 WITHOUT_HOSTS = tuple(f"tests/hosts/test_hosts_{name}.py" for name in ("archive", "crash", "snapshot"))
 EMULATED = "tests/hosts/test_hosts_arm64.py"
 SURVIVAL = tuple(f"{DEPLOYMENT}/test_{name}.py" for name in ("survival", "survival_site", "undo_static"))
 POLICY = f"{DEPLOYMENT}/test_network_policy.py"
-OTHERS = (DEPLOYMENT, CONTROLS, IPV6, CHART, *WITHOUT_HOSTS, EMULATED)
+OTHERS = (WAY, DEPLOYMENT, CONTROLS, IPV6, CHART, *WITHOUT_HOSTS, EMULATED)
 
 
 @dataclass(frozen=True)
@@ -85,16 +80,9 @@ def ignoring(*paths: str) -> tuple[str, ...]:
 LINT = (
     Step("ruff", (str(BIN / "ruff"), "check", "."), "style and mistakes"),
     Step("format", (str(BIN / "ruff"), "format", "--check", "."), "formatting"),
-    Step("mypy", (str(BIN / "mypy"),), "types, strict"),
+    Step("mypy", (PYTHON, "-m", "tools.lint", "types"), "types, strict"),
     Step("imports", (str(BIN / "lint-imports"),), "which package may import which"),
-    Step(
-        "playbooks",
-        (str(BIN / "ansible-lint"), "--offline", "--project-dir", ".", *PLAYBOOKS),
-        "playbooks, strictest profile",
-        folder="playbooks",
-        # ansible-lint looks for its own tools on PATH.
-        environ={"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"},
-    ),
+    Step("playbooks", (PYTHON, "-m", "tools.lint", "playbooks"), "playbooks, strictest profile"),
 )
 TOOLS = Step("tools", (PYTHON, "-m", "tools.testbed.shared.tools"), "helm and the like, built once and cached")
 OLDEST = Step(
@@ -119,15 +107,27 @@ RINGS_0_1 = pytest_step(
     "pure and scripted tests",
     "tools",
 )
-RING_2 = pytest_step("ring-2", ("-v", "tests/plane"), "real control plane on loopback", "binaries")
+# Each process has a control plane of its own; most of them wait most of the time.
+RING_2 = pytest_step(
+    "ring-2",
+    ("-v", "-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", "tests/plane"),
+    "real control plane on loopback",
+    "binaries",
+)
 RING_3 = hosts_step(
-    "ring-3", (DEPLOYMENT, *ignoring(*SURVIVAL, POLICY)), "readygate deployed to systemd hosts", ONE_CONTROL
+    "ring-3", (WAY, DEPLOYMENT, *ignoring(*SURVIVAL, POLICY)), "readygate deployed to systemd hosts", ONE_CONTROL
 )
 SERVICE = hosts_step(
     "ring-3-service", ("tests/hosts", *ignoring(*OTHERS)), "the agent on systemd hosts, as a service and else", SECOND
 )
 ARCHIVE = hosts_step("archive", WITHOUT_HOSTS, "the image as a file", SECOND)
 ARM64 = hosts_step("arm64", (EMULATED,), "the image for arm64, run by an emulator", SECOND)
+SHORT_DIFFERENTIAL = Step(
+    "differential",
+    (PYTHON, "-m", "tools.differential", "--gate"),
+    "the agent beside the kubelet's own packages, few histories",
+    needs="sources",
+)
 DIFFERENTIAL = Step(
     "differential",
     (PYTHON, "-m", "tools.differential", "--planted", "--fixes"),
@@ -178,7 +178,7 @@ GATE = Selection(
             (RING_3,),
             (SERVICE, ARCHIVE),
             (RING_2,),
-            (*LINT, RINGS_0_1, DIFFERENTIAL),
+            (*LINT, RINGS_0_1, SHORT_DIFFERENTIAL),
         )
     ),
     obstacles.disk_space,

@@ -34,8 +34,9 @@ from agent.semantics import Semantics
 from agent.status.generate import Host, Inputs, generate_status
 from agent.status.merge import normalized
 from agent.wire.status import parse_status, write_status
+from tools.kit.scope import draws
 
-ROUNDS = 500
+ROUNDS = draws(100, 500)
 TEXTS = (
     *["u"] * 25,
     *["c"] * 25,

@@ -8,6 +8,7 @@ from google.protobuf.message import DecodeError
 from agent.cri import api_pb2 as cri
 from agent.cri.convert import ANNOTATION_RESTART_COUNT, lighter
 from agent.cri.pieces import MalformedError, items_of
+from tools.kit.scope import draws
 
 
 def listed(*texts: str) -> bytes:
@@ -53,7 +54,7 @@ def test_what_is_no_message(message: bytes) -> None:
 def test_any_bytes_are_read_as_protobuf_reads_them(seed: int) -> None:
     """Or refused: groups, which no message of the CRI has, are not passed over."""
     draw = random.Random(seed)
-    for _ in range(2000):
+    for _ in range(draws(400, 2000)):
         message = bytearray(MORE + listed("a", "b" * draw.randrange(300)) + MORE)
         for _ in range(draw.choice((0, 1, 1, 2))):
             message[draw.randrange(len(message))] = draw.randrange(256)

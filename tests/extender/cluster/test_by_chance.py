@@ -22,8 +22,9 @@ from extender.services import daemon_sets_of, speakers_of, wanted_of
 from extender.settings import parse
 from kube.times import format_time
 from tools.kit.clock import Clock
+from tools.kit.scope import draws
 
-PARTS, HISTORIES, STEPS = 4, 10, 40
+PARTS, HISTORIES, STEPS = 4, draws(3, 10), 40
 FORGETFUL = {"missingGraceSeconds": 0, "replaceGraceSeconds": 0, "damping": False}
 OF_NODE = {"of": "node", "type": "N", "missing": "open", "staleAfterSeconds": 60}
 

@@ -15,6 +15,7 @@ from extender.policy.starts import Attempt, StartRule
 from kube.times import format_time
 from tests.extender.builders import seen
 from tools.kit.clock import Clock
+from tools.kit.scope import draws
 
 WALL = 1_800_000_000.0
 NODES = [f"n{number}" for number in range(5)]
@@ -125,7 +126,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_by_chance_one_tenant_closes_no_node(seed: int, part: int) -> None:
-    for number in range(25):
+    for number in range(draws(6, 25)):
         play = Play(random.Random(f"{seed} tenant {part} {number}"))
         for _ in range(200):
             if play.chance.random() < 0.3:
@@ -138,7 +139,7 @@ def test_by_chance_one_tenant_closes_no_node(seed: int, part: int) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_by_chance_one_tenant_hides_no_node_on_which_the_pods_of_others_fail(seed: int, part: int) -> None:
-    for number in range(25):
+    for number in range(draws(6, 25)):
         play = Play(random.Random(f"{seed} hidden {part} {number}"))
         for _ in range(100):
             play.attack()
@@ -159,7 +160,7 @@ def test_by_chance_one_tenant_hides_no_node_on_which_the_pods_of_others_fail(see
 
 @pytest.mark.parametrize("part", range(4))
 def test_by_chance_pods_that_were_bound_past_kube_scheduler_close_no_node(seed: int, part: int) -> None:
-    for number in range(25):
+    for number in range(draws(6, 25)):
         play = Play(random.Random(f"{seed} bypass {part} {number}"))
         for _ in range(200):
             namespace = f"evil-{play.chance.randrange(6)}"

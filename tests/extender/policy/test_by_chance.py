@@ -1,6 +1,6 @@
 """What must hold whatever happens: no cap overstepped, no release lost or late, no node closed by a storm.
 
-Drawn by chance, anew in each run; READYGATE_SEED repeats a run (`tests/conftest.py`). `make soak` plays a million.
+3,000 steps in the gate, 20,000 by a fresh seed in the whole proof (`tests/conftest.py`). `make soak` plays a million.
 """
 
 import random
@@ -8,12 +8,13 @@ import random
 import pytest
 
 from tests.extender.policy.chance import Play
+from tools.kit.scope import draws
 
-PARTS, ROUNDS, STEPS = 4, 100, 50
+PARTS, ROUNDS, STEPS = 4, draws(15, 100), 50
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_twenty_thousand_steps_by_chance(seed: int, part: int) -> None:
+def test_thousands_of_steps_by_chance(seed: int, part: int) -> None:
     for number in range(ROUNDS):
         play = Play(random.Random(f"{seed} decisions {part} {number}"))
         try:
@@ -22,4 +23,3 @@ def test_twenty_thousand_steps_by_chance(seed: int, part: int) -> None:
         except BaseException as e:
             e.add_note(f"round {number} of this seed: {' '.join(play.done)}")
             raise
-    assert PARTS * ROUNDS * STEPS == 20_000

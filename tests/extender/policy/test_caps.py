@@ -6,6 +6,7 @@ import pytest
 
 from extender.policy.caps import Caps, Limit, Place, Sizes, beyond, beyond_caps, room_for
 from tools.kit.cases import cases
+from tools.kit.scope import draws
 
 
 def percent(share: int) -> Limit:
@@ -98,7 +99,7 @@ def test_there_is_room_for_all_when_nobody_is_held_and_only_then(seed: int) -> N
     chance = random.Random(f"{seed} room")
     limits = (None, percent(30), percent(100), nodes(1), nodes(2), nodes(5))
     found = set()
-    for _ in range(2000):
+    for _ in range(draws(400, 2000)):
         caps = Caps(*(chance.choice(limits) for _ in range(3)), leave_in_pool=chance.choice((0, 1)))
         closing = [chance.choice((GPU, WEB, NO_POOL)) for _ in range(chance.randrange(6))]
         held = beyond_caps(caps, SIZES, [(f"n{number}", place) for number, place in enumerate(closing)])

@@ -13,6 +13,7 @@ from extender.policy.refusals import NAME_LIMIT, UNKNOWN_LIMIT, Refusals
 from extender.policy.snapshot import Board
 from extender.policy.spelling import spell
 from tests.extender.policy.test_snapshot import CLOSED, OPENED, World
+from tools.kit.scope import WHOLE, draws
 
 KNOWN = {"n1": "closed", "n2": "closed", "n3": "closed"}
 
@@ -162,12 +163,12 @@ def test_a_note_written_while_the_page_is_turned_is_found_until_the_kick_is_take
 
 # All of them, as they come.
 
-ROUNDS = 750
-ROUNDS_LAST_S = 20.0  # on a machine that others keep busy: as many as go into that
+ROUNDS = draws(100, 750)
+ROUNDS_LAST_S = 20.0 if WHOLE else 3.0  # on a machine that others keep busy: as many as go into that
 BOTH_WAYS_WITHIN_S = 120.0  # longer, until both ways were gone
 NODES = tuple(f"n{i}" for i in range(4))
 PODS = 6
-LOST_AFTER_S = 10.0
+LOST_AFTER_S = 60.0
 
 
 @pytest.fixture

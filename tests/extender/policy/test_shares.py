@@ -4,6 +4,7 @@ import random
 from collections import Counter
 
 from extender.policy.shares import Shares
+from tools.kit.scope import draws
 
 
 def filled(limit: int, *entries: str) -> Shares[str, int]:
@@ -36,7 +37,7 @@ def test_what_was_taken_out_leaves_room() -> None:
 def test_by_chance_the_oldest_entry_of_a_largest_namespace_goes(seed: int) -> None:
     """Compared with counting all entries."""
     chance = random.Random(f"{seed} oracle")
-    for _ in range(50):
+    for _ in range(draws(15, 50)):
         shares, oracle = Shares[str, int](12), dict[str, None]()
         for _ in range(300):
             entry = f"{chance.choice('aabcd')}/{chance.randrange(8)}"
@@ -57,7 +58,7 @@ def test_by_chance_the_oldest_entry_of_a_largest_namespace_goes(seed: int) -> No
 
 def test_by_chance_no_namespace_displaces_others_that_have_fewer_entries(seed: int) -> None:
     chance = random.Random(f"{seed} shares")
-    for _ in range(50):
+    for _ in range(draws(15, 50)):
         limit = chance.randint(10, 40)
         shares = Shares[str, int](limit)
         few = [f"few{n}/{m}" for n in range(3) for m in range(chance.randint(1, limit // 5))]

@@ -8,9 +8,10 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from extender.serve.places import Places
 from tests.extender.serve.machine import Clients, Handshake, Spins
+from tools.kit.scope import draws
 
 USUAL = settings(
-    max_examples=60,
+    max_examples=draws(20, 60),
     stateful_step_count=15,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),

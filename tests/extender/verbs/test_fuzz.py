@@ -22,8 +22,9 @@ from tests.contract.go_types import (
 from tests.extender.builders import node, pod
 from tests.extender.verbs.test_dispatch import World
 from tests.extender.world import PODS
+from tools.kit.scope import draws
 
-BODIES = 50_000
+BODIES = draws(6_000, 50_000)
 EXPECTED = {
     RequestResult.ANSWERED,
     RequestResult.EXEMPT,

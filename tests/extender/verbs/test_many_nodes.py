@@ -14,6 +14,7 @@ from extender.verbs.prioritize import answer_prioritize
 from tests.extender.builders import node, pod
 from tests.extender.verbs.test_dispatch import World
 from tests.extender.world import PODS
+from tools.kit.scope import draws
 
 KNOWN = 5
 LIMIT = 2 * KNOWN + 1_000
@@ -178,7 +179,7 @@ def test_a_refused_request_is_noted_for_no_kick(world):
     assert ([], []) == ([page for page in refusals._pages if page], list(refusals._unknown))
 
 
-REQUESTS = 300
+REQUESTS = draws(80, 300)
 TEXTS = [",", '"', "[", "]", '],"Nodes":null,"NodeNames":[', "\\", "a", "é", '{"NodeNames":["x","y"]}', "," * 5]
 NAMES_KEYS = ["NodeNames", "NodeNames", "NodeNames", "nodenames", "NODENAMES"]
 

@@ -13,11 +13,12 @@ from tests.contract import mutations
 from tests.extender.builders import node, pod
 from tests.extender.verbs.test_dispatch import World
 from tests.extender.world import PODS
+from tools.kit.scope import draws
 
 POD = {
     "metadata": {"name": "p", "namespace": "default", "uid": "u", "labels": {"a": '],"Nodes":null,"NodeNames":["h1'}}
 }
-BODIES = 20_000
+BODIES = draws(3_000, 20_000)
 # As kube-scheduler 1.35 sends it (docs/versions.md).
 MANAGED = {
     "managedFields": [

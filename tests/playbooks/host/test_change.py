@@ -12,6 +12,7 @@ from readygate_scheduler.scheduler import Scheduler
 
 from tests.playbooks.host import PROGRAM
 from tests.playbooks.host.world import EXTENDER, OLD_COMMAND, REFUSED, RecordingHands, manifest
+from tools.kit.waiting import wait_until
 
 # What it may use, looked up in the documentation of Python 3.6.
 OF_PYTHON_36 = {"argparse", "contextlib", "errno", "fcntl", "glob", "hashlib", "json", "os", "re", "shutil", "ssl"} | {
@@ -122,8 +123,7 @@ def test_a_refused_configuration_is_tried_again_by_the_next_run(world):
 @pytest.mark.parametrize("force", [False, True])
 def test_a_scheduler_that_was_broken_before_is_touched_only_where_that_is_asked_for(world, force):
     world.target.write_text(manifest(OLD_COMMAND, works=False))
-    while world.runs():
-        time.sleep(0.01)
+    wait_until(lambda: not world.runs())
     verdict = world.change().apply(world.job(force=force))
     assert verdict["outcome"] == ("confirmed" if force else "broken-before")
     assert force or "did not work before; nothing was changed. Mend it first: panic" in verdict["cause"]
@@ -164,8 +164,7 @@ def drop_in(world):
     of_manifest = Scheduler(str(world.proc)).processes()
     world.target.unlink()
     world.target = world.units / "kube-scheduler.service.d/readygate.conf"
-    while world.runs() != [OLD_COMMAND] or Scheduler(str(world.proc)).processes() == of_manifest:
-        time.sleep(0.01)
+    wait_until(lambda: world.runs() == [OLD_COMMAND] and Scheduler(str(world.proc)).processes() != of_manifest)
     return world.target
 
 
@@ -254,8 +253,7 @@ def test_a_switch_that_cannot_be_set_stops_the_change(world):
 def test_a_drop_in_that_was_not_there_before_is_gone_again_where_it_does_not_work(world):
     before = list(Scheduler(str(world.proc)).processes())
     world.target.unlink()
-    while list(Scheduler(str(world.proc)).processes()) in (before, []):
-        time.sleep(0.01)
+    wait_until(lambda: list(Scheduler(str(world.proc)).processes()) not in (before, []))
     restarts = [["systemctl", "daemon-reload"], ["systemctl", "restart", "kube-scheduler"]]
     job = world.job(works=False, restart=restarts, expected="")
     verdict = world.change().apply(job)

@@ -10,13 +10,13 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 from readygate_scheduler import change
 
 from tests.playbooks.host import PROGRAM
 from tests.playbooks.host.world import OLD_COMMAND, RecordingHands, World, manifest
+from tools.kit.waiting import wait_until
 
 
 class Killed(BaseException):
@@ -85,11 +85,8 @@ def ended_well(world, job, *, works):
     forwards = whole(world, job)
     assert forwards <= works, "what does not work is never left in place"
     assert proven.exists() == forwards, "proven and in place at once"
-    deadline = time.monotonic() + 20
     expected = [job["command"] if forwards else OLD_COMMAND]
-    while world.runs() != expected and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert world.runs() == expected
+    wait_until(lambda: world.runs() == expected, world.runs)
     assert world.left() == []
     return forwards
 

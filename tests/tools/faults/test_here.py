@@ -92,7 +92,10 @@ def test_it_is_found_and_healed_for_certain(fault: Fault) -> None:
     assert done.stderr == ""
     # Before a heal that heals nothing; then twice injected, twice healed; then all of it is taken away.
     bad = "hung" if fault.name in ("plugin-hangs", "syncs-hang") else "failed"
-    assert [["passed", bad, bad, "passed", "passed"], []] == json.loads(done.stdout)
+    states, left = json.loads(done.stdout)
+    # On a busy machine a disk that is well may be slow, of which its check warns.
+    well = {"passed", "warned"} if fault.name == "syncs-hang" else {"passed"}
+    assert [[state if state == bad else state in well for state in states], left] == [[True, bad, bad, True, True], []]
 
 
 WAYS = tuple(fault.name for fault in network.FAULTS)

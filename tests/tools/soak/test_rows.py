@@ -126,7 +126,9 @@ def test_a_look_finds_one_thread_and_one_file_more(tmp_path):
 def _lines(histories: int, said: str = "equal", without: str = "") -> list[str]:
     """As the comparison writes them, of what it plays: so many of each target."""
     names = [target.name for target in TARGETS if target.name != without]
-    jobs = differential._jobs(Path("/nowhere/driver"), names, histories, -(-histories // differential.TURN), 7)
+    jobs = differential._jobs(
+        Path("/nowhere/driver"), dict.fromkeys(names, histories), -(-histories // differential.TURN), 7
+    )
     played = dict.fromkeys(names, 0)
     for job in jobs:
         played[job.target] += sum(size for _, size in job.batches)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
@@ -136,9 +137,9 @@ class Hosts:
             self._run.unlock()
 
     def renew(self) -> None:
-        """Replaces the cluster by a new one, as `down` and `up` would. The caller owns the hosts.
+        """Replaces the cluster by a new one, as `down` and `up` would: nothing is left of the earlier one.
 
-        Nothing is left of the earlier one: no object, no file, and no image but those that each start has.
+        The caller owns the hosts. Addresses, credentials and paths stay; the key for SSH is another one in its file.
         """
         self._remove()
         self._start_or_clean()
@@ -167,12 +168,12 @@ class Hosts:
             self._start()
         except BaseException as e:
             if isinstance(e, Exception):  # whoever interrupts it knows why it ended
-                self._keep_consoles()
+                teardown.keep_consoles(self._run, self._machines.values())
             self._remove()
             raise
         self.seconds["up"] = time.monotonic() - started
-        counts = f"{len(self.names)} hosts, {len(self.layout.joined)} Ready nodes"
-        self.progress(f"{counts} after {self.seconds['up']:.1f} s")
+        nodes = f"{len(self.layout.joined)} Ready nodes"
+        self.progress(f"{len(self.names)} hosts, {nodes} after {self.seconds['up']:.1f} s")
 
     def _start(self) -> None:
         try:
@@ -181,9 +182,8 @@ class Hosts:
             key = snapshot.key(self.layout, shared)
             shared = layers.with_archives(shared, self._archives, self.progress)
             if self._from_snapshot:
-                files = snapshot_cache.obtain(
-                    self.layout.network.name, key, lambda folder: self._make_snapshot(shared, folder), self.progress
-                )
+                make = partial(self._make_snapshot, shared)
+                files = snapshot_cache.obtain(self.layout.network.name, key, make, self.progress)
                 state = self._start_from(shared, files)
             else:
                 state = self._start_with_kubeadm(shared)
@@ -199,7 +199,7 @@ class Hosts:
             state = self._boot(shared, None)
         with spent_on("kubeadm"):
             self._timed("kubeadm", lambda: kubeadm.start(self.layout, self._shell, self.progress))
-        self._wait_usable(since)
+            self._wait_usable(since)
         return state
 
     def _start_from(self, shared: Layers, files: Path) -> State:
@@ -219,7 +219,8 @@ class Hosts:
         self.progress("making a snapshot of a new cluster, once")
         try:
             self._start_with_kubeadm(shared)
-            self._timed("snapshot", lambda: snapshot.seal(self.layout, self.root, self._shell, folder))
+            with spent_on("kubeadm"):
+                self._timed("snapshot", lambda: snapshot.seal(self.layout, self.root, self._shell, folder))
         finally:
             self._remove()
 
@@ -235,9 +236,13 @@ class Hosts:
         access.write_ssh_config(self.ssh_config, self.ssh_key, host_key, self.layout.peers)
         network.make(self.layout.network, self.layout.peers)
         names = kubeadm.names(self.layout)
+
+        def prepare(peer: Peer) -> None:
+            lower = [*([files / peer.name] if files else []), *shared.lower]
+            self._machines[peer.name].prepare(lower, shared.store, self.layout.peers, public_key, names)
+
+        self._timed("file systems", lambda: self._each(prepare))
         for name, machine in self._machines.items():
-            lower = [*([files / name] if files else []), *shared.lower]
-            machine.prepare(lower, shared.store, self.layout.peers, public_key, names)
             state.cgroups += map(str, machine.make_groups())
             self._run.write(state)  # before the boot: what a crash leaves running is found by its control group
             state.processes[name] = machine.boot()
@@ -272,12 +277,6 @@ class Hosts:
         raise HostsError(
             f"{peer.name} did not boot: {said or 'no answer by SSH'}; its console ends: {' / '.join(console)}"
         )
-
-    def _keep_consoles(self) -> None:
-        """The consoles of a start that failed, where they outlive the run folder."""
-        for name, machine in self._machines.items():
-            with suppress(OSError):
-                shutil.copyfile(machine.console, self.folder.with_name(f"{name}-failed-console.log"))
 
     def _remove(self) -> None:
         teardown.remove(self._run, self.layout.network, list(self._machines.values()))

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from images import rootfs
@@ -124,6 +125,22 @@ clusterCIDR: 10.244.0.0/16,fd00:10:244::/56
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 """
 
+_WHERE = "needs ext4, xfs or btrfs, not a container's overlay; set READYGATE_TESTBED_DIR and XDG_CACHE_HOME"
+# Arguments: options, the mount point, and the words of a command.
+_MOUNT_AND_RUN = f"""
+options=$1 root=$2
+shift 2
+mount -t overlay overlay -o "$options" "$root" || {{ echo "cannot mount an overlay on $root: {_WHERE}" >&2; exit 1; }}
+exec "$@"
+"""
+_IMPORT = """
+set -e
+containerd >/dev/null 2>/tmp/containerd.log &
+for _ in $(seq 100); do ctr version >/dev/null 2>&1 && break; sleep 0.1; done
+for archive in /images-*.tar; do ctr --namespace k8s.io images import "$archive"; done
+kill %1; wait
+"""
+
 _FILES = {
     "etc/containerd/config.toml": _CONTAINERD,
     "etc/crictl.yaml": "runtime-endpoint: unix:///run/containerd/containerd.sock\n",
@@ -183,7 +200,7 @@ def base_layer(progress: Progress) -> Path:
 def kubernetes_layer(binaries: Path, progress: Progress) -> Path:
     """An overlay layer for a base file system: binaries, units, configuration that is the same on each host."""
     sources = {name: (binaries / name).resolve() for name in HOST_BINARIES}
-    digests = {source: key_of_file(source) for source in set(sources.values())}
+    digests = {source: _digest(source) for source in set(sources.values())}
     parts = [f"{name}={digests[source]}" for name, source in sources.items()]
     key = key_of([*parts, *(f"{path}={text}" for path, text in (_FILES | _LINKS).items())])
 
@@ -229,7 +246,7 @@ def with_archives(layers: Layers, archives: Sequence[Path], progress: Progress) 
     """The same, with a containerd store that also holds the images of these archives. Raises BuildError."""
     if not archives:
         return layers
-    key = key_of([*layers.names(), *map(key_of_file, archives)])
+    key = key_of([*layers.names(), *map(_digest, archives)])
 
     def build(folder: Path) -> None:
         progress(f"importing {', '.join(archive.name for archive in archives)} into a containerd store, once")
@@ -241,8 +258,19 @@ def with_archives(layers: Layers, archives: Sequence[Path], progress: Progress) 
     return replace(layers, store=store)
 
 
+def _digest(path: Path) -> str:
+    """Of the content; a file of the same size and time is not read twice."""
+    about = path.stat()
+    return _digest_of(path, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache
+def _digest_of(path: Path, _size: int, _mtime_ns: int) -> str:
+    return key_of_file(path)
+
+
 def _described(image: Image) -> str:
-    files = ", ".join(f"{path}={key_of_file(source)}" for path, source in image.files.items())
+    files = ", ".join(f"{path}={_digest(source)}" for path, source in image.files.items())
     return f"{image.tags} {files} {image.links} {image.entrypoint}"
 
 
@@ -250,43 +278,34 @@ def _import(base: Path, folder: Path, archives: Sequence[Path], progress: Progre
     """Runs the containerd of `base` for a moment, with folder/store as its store, on an overlay that is thrown away."""
     for name in ("upper", "work", "root"):
         (folder / name).mkdir()
-    root = folder / "root"
-    script = """
-        set -e
-        containerd >/dev/null 2>/tmp/containerd.log &
-        for _ in $(seq 100); do ctr version >/dev/null 2>&1 && break; sleep 0.1; done
-        for archive in /images-*.tar; do ctr --namespace k8s.io images import "$archive"; done
-        kill %1; wait
-    """
+    (folder / "upper/etc/containerd").mkdir(parents=True)
+    (folder / "upper/etc/containerd/config.toml").write_text(_CONTAINERD)
     options = f"lowerdir={base},upperdir={folder / 'upper'},workdir={folder / 'work'}"
-    mount_overlay(root, options)
-    try:
-        (root / "etc/containerd").mkdir(exist_ok=True)
-        (root / "etc/containerd/config.toml").write_text(_CONTAINERD)
-        run(
-            [
-                "systemd-nspawn",
-                "--quiet",
-                f"--directory={root}",
-                f"--machine=rg-import-{folder.name[-12:-5]}",
-                "--register=no",
-                "--keep-unit",
-                "--link-journal=no",  # else it needs this machine's ID, which containers often lack
-                "--private-network",
-                "--capability=all",
-                "--console=pipe",
-                f"--bind={folder / 'store'}:/var/lib/containerd",
-                *(f"--bind-ro={archive}:/images-{number}.tar" for number, archive in enumerate(archives)),
-                "/bin/bash",
-                "-c",
-                script,
-            ],
-            what="importing images",
-            log=folder / "import.log",
-            progress=progress,
-        )
-    finally:
-        subprocess.run(["umount", str(root)], check=False)
+    run(
+        # A mount namespace of its own that ends with this process: also where it is killed, nothing stays mounted.
+        [
+            *("setpriv", "--pdeathsig", "KILL", "unshare", "--mount"),
+            *("sh", "-c", _MOUNT_AND_RUN, "sh", options, str(folder / "root")),
+            "systemd-nspawn",
+            "--quiet",
+            f"--directory={folder / 'root'}",
+            f"--machine=rg-import-{folder.name[-12:-5]}",
+            "--register=no",
+            "--keep-unit",
+            "--link-journal=no",  # else it needs this machine's ID, which containers often lack
+            "--private-network",
+            "--capability=all",
+            "--console=pipe",
+            f"--bind={folder / 'store'}:/var/lib/containerd",
+            *(f"--bind-ro={archive}:/images-{number}.tar" for number, archive in enumerate(archives)),
+            "/bin/bash",
+            "-c",
+            _IMPORT,
+        ],
+        what="importing images",
+        log=folder / "import.log",
+        progress=progress,
+    )
     for name in ("upper", "work", "root"):
         shutil.rmtree(folder / name)
 
@@ -310,7 +329,4 @@ def mount_overlay(target: Path, options: str) -> None:
         ["mount", "-t", "overlay", "overlay", "-o", options, str(target)], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise HostsError(
-            f"cannot mount an overlay on {target} ({' '.join(done.stderr.split())[-200:]}): "
-            "needs ext4, xfs or btrfs, not a container's overlay; set READYGATE_TESTBED_DIR and XDG_CACHE_HOME"
-        )
+        raise HostsError(f"cannot mount an overlay on {target} ({' '.join(done.stderr.split())[-200:]}): {_WHERE}")

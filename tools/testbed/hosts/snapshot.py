@@ -2,11 +2,12 @@
 
 `seal` stops a cluster that is up and copies these files, and nothing else, into one folder for each host. A host that
 boots with its folder as the topmost read-only layer of its overlay is a node of the cluster again. Its containers,
-pods, logs and addresses of pods belong to the boot and are not in the snapshot.
+pods, logs and addresses of pods belong to the boot and are not in the snapshot. Certificates, etcd and manifests name
+the addresses of the hosts, so each layout has snapshots of its own (2 MB each).
 
 Objects that describe a moment are deleted before the cluster stops: leases, events, pods, certificate requests and the
-bootstrap token. The service account `default` of the namespace `default` is deleted too: the controller manager makes
-it again, which shows that it works.
+bootstrap token. The service account `default` of the namespace `default` is deleted too: the controller manager of
+the next boot makes it again, and by that readiness.py knows that it works.
 """
 
 import os
@@ -31,7 +32,7 @@ FILES = (
     "var/lib/kubelet/kubeadm-flags.env",
     "var/lib/kubelet/pki",
 )
-"""Paths below the root folder of a host; a host that has one of them not is a worker, or of another Kubernetes."""
+"""Paths below the root folder of a host. Workers have fewer of them, and some versions of Kubernetes too."""
 _SOURCE = Path(__file__).parent
 
 # On each host.

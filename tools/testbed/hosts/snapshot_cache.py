@@ -47,7 +47,7 @@ def obtain(name: str, key: str, make: Callable[[Path], None], progress: Progress
 
 
 def is_usable(folder: Path, now: float) -> bool:
-    """Neither expired nor made in the future, as seen by a clock that was set back. now: seconds since 1970."""
+    """It is neither expired nor, because the clock was set back, made in the future. now: seconds since 1970."""
     try:
         made = float(json.loads((folder / _ABOUT).read_text())["made"])
     except (OSError, ValueError, TypeError, KeyError):
@@ -56,7 +56,7 @@ def is_usable(folder: Path, now: float) -> bool:
 
 
 def discard(folder: Path) -> None:
-    """Nobody boots from it again: hosts that did have failed."""
+    """No later start uses it: the hosts of one have failed."""
     kind = _kind_of(folder)
     with one_at_a_time(_lock_file(kind), f"another run is making {kind}: waiting for it", lambda _: None):
         if folder.exists():

@@ -9,6 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,8 +37,18 @@ def remove(run: RunFolder, network: Network, machines: Sequence[Machine]) -> Non
     for machine in machines:
         machine.forget()
     if run.path.exists():
+        # Each host's own in a thread: thousands of files of images, and the disk is waited for.
+        with ThreadPoolExecutor(max_workers=len(machines)) as pool:
+            list(pool.map(lambda machine: shutil.rmtree(machine.folder, ignore_errors=True), machines))
         shutil.rmtree(run.path)
     Limits(run.path.parent).put_back_for(run.path.name)
+
+
+def keep_consoles(run: RunFolder, machines: Iterable[Machine]) -> None:
+    """Copies the consoles of a start that failed to where they outlive the run folder."""
+    for machine in machines:
+        with suppress(OSError):
+            shutil.copyfile(machine.console, run.path.with_name(f"{machine.peer.name}-failed-console.log"))
 
 
 def pull_plug(process: ProcessId, machine: Machine, groups: list[str]) -> None:

@@ -79,7 +79,7 @@ def test_each_set_of_hosts_has_its_own_key(layers):
     assert len(LAYOUTS) == len({snapshot.key(layout, layers) for layout in LAYOUTS})
 
 
-def test_tests_of_kubeadm_itself_join_anew_and_the_others_start_from_a_snapshot():
+def test_layouts_for_tests_of_kubeadm_never_start_from_a_snapshot():
     assert {"hosts": True, "second": True, "ha": False, "ipv6": False} == {
         layout.network.name: layout.from_snapshot for layout in (ONE_CONTROL, SECOND, THREE_CONTROLS, IPV6)
     }
