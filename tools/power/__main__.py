@@ -24,7 +24,7 @@ from tools.power.campaign import Campaign, Runner, reach_ring_3
 from tools.power.choosing import HOSTS_RING, Choosing
 from tools.power.copied import FOLDER, ROOT, Copy, CopyError
 from tools.power.fault import Fault, FaultError
-from tools.power.results import Results
+from tools.power.results import Result, Results
 
 EXIT_LESS, EXIT_CANNOT, EXIT_LEFT = 1, 2, 3
 MEASURED = FOLDER / "copy"
@@ -102,9 +102,15 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    found = report.tables(Results().rows.values())
+    found = report.tables(_of_catalogue(catalogue.catalogue(Copy(folder=ROOT), arguments.only)))
     print(json.dumps(found) if arguments.output == "json" else report.text(found))
     return EXIT_LESS if report.falls_short(found) else 0
+
+
+def _of_catalogue(faults: list[Fault]) -> list[Result]:
+    """Results of faults that the catalogue has today."""
+    rows = Results().rows
+    return [rows[fault.id] for fault in faults if fault.id in rows]
 
 
 def _coverage(arguments: argparse.Namespace) -> int:
@@ -148,7 +154,7 @@ class _Run:
         if code == 0 and HOSTS_RING in self._arguments.rings:
             code = self._all(campaign, reach_ring_3(faults, self.results, catalogue.rank), self._arguments.rings)
         if self._arguments.output == "table":
-            print(report.text(report.tables(Results().rows.values())))
+            print(report.text(report.tables(_of_catalogue(listed))))
         return code
 
     def _all(self, campaign: Campaign, faults: list[Fault], rings: list[int]) -> int:

@@ -116,7 +116,15 @@ class Choosing:
         files = [path for path in rank if path in self._changed]
         if mirror in self.blobs and (not found or mirror in self._changed):
             files.append(mirror)
+        files += self._new(mirror)
         return [(test.id, test.seconds) for test in found if section_of(test.id)], list(dict.fromkeys(files))
+
+    def _new(self, mirror: str) -> list[str]:
+        """Test files in the folder of the module's tests that are newer than the map."""
+        folder = f"{mirror.rpartition('/')[0]}/test_"
+        known = self._covered.blobs
+        near = (path for path in self.blobs if path.startswith((folder, "tests/component/test_")))
+        return [path for path in near if known.get(path) != self.blobs[path]]
 
     def _of_constant(self, fault: Fault) -> list[MeasuredTest]:
         """What covers the lines of other files that use a constant which its own file does not use."""

@@ -70,6 +70,13 @@ def test_tests_that_have_changed_since_they_were_measured_run_as_whole_files(cop
     assert found[0].files == (path,)
 
 
+def test_a_test_file_that_is_newer_than_the_map_runs_with_its_neighbours(copy: Copy) -> None:
+    found = covered(copy)
+    path = UNIT.partition("::")[0]
+    del found.blobs[path]
+    assert path in Choosing(copy, found).batches(FAULT, (0,))[0].files
+
+
 def test_a_file_that_is_not_python_has_the_tests_it_names(copy: Copy) -> None:
     fault = Fault("id", "chart", "values.yaml", 0, "A", "B", "a mistake", (), ("tests/charts", "tests/hosts/chart"))
     found = Choosing(copy, covered(copy)).batches(fault, (0, 3))
