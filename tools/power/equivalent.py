@@ -14,6 +14,6 @@ EQUIVALENT = {
         "extender/serve/client.py:Client.ready_bytes:off by one:875f4457:1"
     ): "the fifth byte is zero, and on amd64 and arm64 it is the highest one",
     (
-        "agent/pods/starts.py:Starter.abandon_hook:dropped statement:107e92ac:1"
+        "agent/pods/starts.py:Starter.abandon_hook:dropped statement:53604772:1"
     ): "a pod that ends asks for no hook any more",
 }
