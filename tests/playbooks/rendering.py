@@ -142,7 +142,7 @@ def extender_yaml(sent: Objects) -> str:
 
 def keyed(text: str) -> Objects:
     """The objects of YAML, none of which is there twice."""
-    documents = [document for document in yaml.load_all(str(text), yaml.CSafeLoader) if document]
+    documents = [document for document in yaml.load_all(str.encode(text), yaml.CSafeLoader) if document]
     keyed = {(d["kind"], d["metadata"].get("namespace", ""), d["metadata"]["name"]): d for d in documents}
     assert len(keyed) == len(documents)
     return keyed
