@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv/bin
 STAY ?= 1
 export PYTHONUNBUFFERED := 1
+# Compiled modules are kept: hundreds of processes start, and each would compile everything again.
+unexport PYTHONDONTWRITEBYTECODE
 export PYTHON
 
 HISTORIES ?= 20000

@@ -7,12 +7,13 @@ derandomized). It does not measure how long an example takes: the machine may be
 
 import os
 import random
+import signal
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from tools.kit.scope import WHOLE
+from tools.kit.scope import WHOLE, draws
 from tools.proof import durations, table
 from tools.proof.selection import pytest_addoption, pytest_collection_modifyitems
 
@@ -28,8 +29,10 @@ def pytest_configure(config: pytest.Config) -> None:
     seed = os.environ.setdefault(SEED_VARIABLE, str(random.SystemRandom().randrange(2**32) if WHOLE else GATE_SEED))
     if config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = seed
-    hypothesis.settings.register_profile("unhurried", deadline=None)
+    hypothesis.settings.register_profile("unhurried", deadline=None, max_examples=draws(gate=40, whole=400))
     hypothesis.settings.load_profile("unhurried")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a background job of a shell; children would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     by_hand = durations.FOLDER_VARIABLE not in os.environ
     durations.pytest_configure(config)
     if by_hand:

@@ -103,7 +103,7 @@ ROUTER = Step(
 
 RINGS_0_1 = pytest_step(
     "rings-0-1",
-    ("-q", "-n", "3", "--dist", "worksteal", "tests", *ignoring("tests/plane", "tests/hosts")),
+    ("-q", "-n", "2", "--dist", "worksteal", "tests", *ignoring("tests/plane", "tests/hosts")),
     "pure and scripted tests",
     "tools",
 )
