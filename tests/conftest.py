@@ -7,6 +7,7 @@ derandomized). It does not measure how long an example takes: the machine may be
 
 import os
 import random
+import shutil
 import signal
 from pathlib import Path
 
@@ -41,7 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if folder := config.stash.get(_recorded_by_hand, None):
-        table.collect(folder)
+        table.write([], table.read(folder))
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

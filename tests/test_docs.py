@@ -35,8 +35,8 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 RUN_ELSEWHERE = {
     "make demo": ("tests/plane/test_demo.py", '["make", "demo", "STAY=0"]'),
     "make test": (".ci/run", "exec make test"),
-    "make test-fast": ("tools/proof/steps.py", "(*LINT, RINGS_0_1"),
-    "make lint": ("tools/proof/steps.py", "(*LINT, RINGS_0_1"),
+    "make test-fast": ("tools/proof/steps.py", "(*LINT, RING_0"),
+    "make lint": ("tools/proof/steps.py", "(*LINT, RING_0"),
     ".venv/bin/ansible-playbook -i inventory.yml playbooks/prepare-control-plane.yml --limit control-3": (
         "tests/hosts/controls/test_controls.py",
         'plays.run("prepare-control-plane.yml", hosts=THREE, limit="control-3")',

@@ -14,10 +14,12 @@ before anything is built), 130 if interrupted.
 
 import argparse
 import os
+import shutil
 import sys
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 from tools.kit.ability import must_run
 from tools.kit.endings import EXIT_INTERRUPTED
@@ -41,6 +43,20 @@ def without_root(selection: Selection) -> Selection:
     return replace(selection, prepare=stay(selection.prepare), lanes=lanes)
 
 
+def record(durations: Path, rows: list[Row]) -> list[Row]:
+    """Writes build/durations.json. Returns the rows with the processor seconds that tests saw, where these are more: hosts
+    of ring 3 end as children of other processes."""
+    tests = table.read(durations)
+    of_tests: Counter[str] = Counter()
+    for test in tests:
+        of_tests[test["step"]] += test["processor_s"]
+    rows = [replace(row, processor_s=max(row.processor_s, of_tests[row.name])) for row in rows]
+    steps = [table.Step(row.name, row.result, round(row.seconds, 1), round(row.processor_s, 1)) for row in rows]
+    table.write(steps, tests)
+    shutil.rmtree(durations, ignore_errors=True)
+    return rows
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.run", description=__doc__)
     parser.add_argument("selection", choices=sorted(SELECTIONS))
@@ -61,8 +77,7 @@ def main(argv: list[str] | None = None) -> int:
     runner.catch_signals()
     started = time.monotonic()
     rows = runner.run_all(selection)
-    steps = [table.Step(row.name, row.result, round(row.seconds, 1), round(row.processor_s, 1)) for row in rows]
-    table.collect(durations, steps)
+    rows = record(durations, rows)
     rows += [Row(step.name, "LEFT OUT", note="; ".join(lacks)) for step in left_out]
     _say_table(rows, time.monotonic() - started)
     if runner.interrupts:

@@ -18,6 +18,8 @@ from tools.kit import causes
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER_VARIABLE = "READYGATE_DURATIONS"
+STEP_VARIABLE = "READYGATE_TEST_STEP"
+"""The process that runs the steps, a dash, and the name of the step."""
 SAMPLE_FROM_S = 0.2
 """A shorter test has only its own process's processor seconds; its children's are counted for the next longer one."""
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -71,6 +73,7 @@ class Recorder:
         self._causes = now
         line = {
             "test": item.nodeid,
+            "step": os.environ.get(STEP_VARIABLE, "").partition("-")[2],
             "ring": ring_of(item.nodeid),
             "outcome": self._outcomes.pop(item.nodeid, "passed"),
             "wall_s": round(wall_s, 3),

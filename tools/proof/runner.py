@@ -13,10 +13,10 @@ from types import FrameType
 from tools.kit.endings import ENDINGS
 from tools.kit.output import Output, say
 from tools.kit.whole import end_marked
+from tools.proof.durations import STEP_VARIABLE
 from tools.proof.steps import ROOT, Selection, Step
 
 LOGS = ROOT / "build" / "logs"
-STEP_VARIABLE = "READYGATE_TEST_STEP"
 # Of its own session, too: where the kernel shares time out by sessions, what is nice is so among its own only.
 HUMBLE = ("sh", "-c", 'echo 19 2>/dev/null > /proc/self/autogroup; exec nice -n 19 "$@"', "humble")
 

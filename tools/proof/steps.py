@@ -101,12 +101,14 @@ ROUTER = Step(
     "enforces NetworkPolicies, built once and cached",
 )
 
-RINGS_0_1 = pytest_step(
-    "rings-0-1",
-    ("-q", "-n", "2", "--dist", "worksteal", "tests", *ignoring("tests/plane", "tests/hosts")),
-    "pure and scripted tests",
+RING_0 = pytest_step(
+    "ring-0",
+    ("-q", "-n", "2", "--dist", "worksteal", "tests", *ignoring("tests/scripted", "tests/plane", "tests/hosts")),
+    "pure tests",
     "tools",
 )
+# They wait more than they compute.
+RING_1 = pytest_step("ring-1", ("-q", "-n", "3", "--dist", "worksteal", "tests/scripted"), "scripted tests", "tools")
 # Each process has a control plane of its own; most of them wait most of the time.
 RING_2 = pytest_step(
     "ring-2",
@@ -178,7 +180,8 @@ GATE = Selection(
             (RING_3,),
             (SERVICE, ARCHIVE),
             (RING_2,),
-            (*LINT, RINGS_0_1, SHORT_DIFFERENTIAL),
+            (RING_1, SHORT_DIFFERENTIAL),
+            (*LINT, RING_0),
         )
     ),
     obstacles.disk_space,
@@ -190,8 +193,8 @@ WHOLE = Selection(
         for lane in (
             (RING_3, THREE_CONTROLS, *_KILLS),
             (SERVICE, ARCHIVE, ARM64, *on(SECOND, FORMS, ENFORCED, IPV6_ALONE)),
-            (RINGS_0_1, RING_2),
-            (*LINT, DIFFERENTIAL),
+            (RING_1, RING_2),
+            (*LINT, RING_0, DIFFERENTIAL),
         )
     ),
     obstacles.disk_space,
@@ -200,7 +203,7 @@ SELECTIONS = {
     "gate": GATE,
     "whole": WHOLE,
     "lint": Selection(lanes=(LINT,)),
-    "fast": Selection((TOOLS, OLDEST), ((in_gate(RINGS_0_1),),)),
+    "fast": Selection((TOOLS, OLDEST), ((in_gate(RING_0),), (in_gate(RING_1),))),
     "plane": Selection((SOURCES, BINARIES), ((RING_2,),), obstacles.disk_space),
     "hosts": replace(hosts_selection(), lanes=((RING_3,), (SERVICE, ARCHIVE, ARM64))),
     "controls": hosts_selection(THREE_CONTROLS),

@@ -5,7 +5,6 @@
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -32,16 +31,17 @@ class Step:
     processor_s: float
 
 
-def collect(folder: Path, steps: Iterable[Step] = (), result: Path | None = None) -> list[Row]:
-    """Writes `{"steps": [...], "tests": [...]}` from the files of a run's processes, removes their folder, and returns
-    the rows of the tests."""
+def read(folder: Path) -> list[Row]:
+    """What the processes of a run have recorded in its folder."""
+    return [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
+
+
+def write(steps: Iterable[Step], rows: Iterable[Row], result: Path | None = None) -> None:
+    """Writes `{"steps": [...], "tests": [...]}`."""
     result = result or RESULT
-    rows = [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
     result.parent.mkdir(parents=True, exist_ok=True)
     tests = ",\n".join(map(json.dumps, rows))
     result.write_text(f'{{"steps": {json.dumps([asdict(step) for step in steps])},\n"tests": [\n{tests}\n]}}\n')
-    shutil.rmtree(folder, ignore_errors=True)
-    return rows
 
 
 def by_cause(rows: Iterable[Row]) -> dict[str, float]:

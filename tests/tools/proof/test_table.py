@@ -12,7 +12,7 @@ import pytest
 from tools.kit.causes import seconds, spent_on
 from tools.kit.waiting import wait_for
 from tools.proof.durations import ring_of, tree_processor_s
-from tools.proof.table import Step, by_cause, by_ring, collect, text, with_tables
+from tools.proof.table import Step, by_cause, by_ring, read, text, with_tables, write
 
 ROWS = [
     {"test": "tests/a.py::a", "ring": 0, "wall_s": 2.0, "processor_s": 1.5, "causes_s": {"polling": 0.5}},
@@ -42,14 +42,13 @@ def test_tables_replace_those_of_the_same_selection() -> None:
         with_tables(document, "night", "new")
 
 
-def test_the_files_of_all_processes_become_one_and_go(tmp_path: Path) -> None:
-    folder, result = tmp_path / "run", tmp_path / "durations.json"
-    folder.mkdir()
+def test_the_files_of_all_processes_become_one(tmp_path: Path) -> None:
+    result = tmp_path / "durations.json"
     for number, row in enumerate(ROWS):
-        (folder / f"{number}.jsonl").write_text(f"{json.dumps(row)}\n")
-    assert ROWS == collect(folder, [STEP], result)
+        (tmp_path / f"{number}.jsonl").write_text(f"{json.dumps(row)}\n")
+    write([STEP], read(tmp_path), result)
     expected = {"steps": [{"name": "ruff", "result": "passed", "wall_s": 2.0, "processor_s": 3.0}], "tests": ROWS}
-    assert (expected, False) == (json.loads(result.read_text()), folder.exists())
+    assert expected == json.loads(result.read_text())
 
 
 def test_rings_go_by_folders() -> None:
