@@ -44,7 +44,7 @@ def without_root(selection: Selection) -> Selection:
 
 
 def record(durations: Path, rows: list[Row]) -> list[Row]:
-    """Writes build/durations.json. Returns the rows with the processor seconds that tests saw where these are more, since
+    """Writes build/durations.json. Returns the rows with the processor seconds that tests saw where these are more: the
     hosts of ring 3 end as children of other processes."""
     tests = table.read(durations)
     of_tests: Counter[str] = Counter()
