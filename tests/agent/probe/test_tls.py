@@ -1,16 +1,18 @@
 """Whom a probe over TLS names as the one it wants to speak to."""
 
 import socket
+import ssl
 from pathlib import Path
 
 import pytest
 
 from agent.model import Container, HttpGetAction
-from agent.probe import http
+from agent.probe import http, tls
 from agent.probe.dial import Deadline
 from agent.probe.outcome import HandlerResult
 from agent.probe.targets import http_request
 from tests.agent.probe.http_target import Target, self_signed
+from tools.kit.cases import cases
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,18 @@ def test_h49_the_server_is_told_the_name(
         monkeypatch.setattr(http, "connect", connect)
         outcome = http.http_get(http_request(HttpGetAction(443, "/", host, "HTTPS"), Container("c"), ""), 20.0)
     assert (HandlerResult.SUCCESS, [expected]) == (outcome.result, named), outcome.output
+
+
+@cases(
+    "reason, expected",
+    (
+        "a server that does not speak TLS",
+        "WRONG_VERSION_NUMBER",
+        "tls: first record does not look like a TLS handshake",
+    ),
+    ("any other reason is named", "TLSV1_ALERT_ACCESS_DENIED", "tls: TLSV1_ALERT_ACCESS_DENIED"),
+)
+def test_an_error_of_tls_has_the_words_of_go(reason: str, expected: str) -> None:
+    error = ssl.SSLError(1, "failed")
+    error.reason = reason
+    assert expected == tls.fault(error)
