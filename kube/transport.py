@@ -15,6 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -267,6 +268,16 @@ class _TimedTLS(_Timed, HTTPSConnection):
     def connect(self) -> None:
         self.ssl_context = self._newest()
         super().connect()
+
+    def send(self, data: Any) -> None:  # noqa: ANN401 - http.client's own
+        try:
+            super().send(data)
+        except ssl.SSLEOFError:
+            # The server closed before the request was written. If it refused our certificate, its alert can still be
+            # read and names the cause: with TLS 1.3 it comes after the client's handshake is complete.
+            with suppress(ConnectionError, TimeoutError):
+                self.sock.recv(1)
+            raise
 
 
 class _Pool(urllib3.HTTPConnectionPool):

@@ -1,13 +1,14 @@
 """Before a call can be sent: a name, a connection, a handshake, each of which may hang, and none may hold us."""
 
 import socket
+import ssl
 import threading
 import time
 from dataclasses import replace
 
 import pytest
 
-from kube import addresses, errors, paths
+from kube import addresses, errors, paths, transport
 from kube.auth import Connection
 from kube.client import Client
 from tests.scripted.following import node
@@ -15,6 +16,8 @@ from tests.scripted.tls import make_authority
 from tools.fakes.anonymous import Anonymous
 from tools.fakes.api_server import FakeApiServer
 from tools.kit.waiting import wait_until
+
+TCP_CLOSE = 7  # a state of tcp(7): the peer has reset the connection
 
 
 @pytest.fixture(scope="module")
@@ -185,3 +188,21 @@ def test_an_address_that_leads_nowhere_leaves_time_for_the_next(monkeypatch):
         for other in waiting:
             other.close()
         assert len(api.requests) == 1
+
+
+def test_a_server_that_has_closed_before_the_request_is_written_has_said_why(authority, tmp_path, monkeypatch):
+    """With TLS 1.3 the client's handshake is complete before the server refuses its certificate."""
+    with FakeApiServer(tls=make_authority(tmp_path).server_context(ask_for_client=True)) as api:
+        context = ssl.create_default_context(cafile=str(tmp_path / "ca.crt"))
+        context.load_cert_chain(authority.folder / "client.crt", authority.folder / "client.key")
+        connect = transport._TimedTLS.connect
+
+        def connect_and_be_late(self):
+            connect(self)
+            wait_until(lambda: self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE, "closed")
+
+        monkeypatch.setattr(transport._TimedTLS, "connect", connect_and_be_late)
+        client = Client(replace(api.connection(), ssl_context=context), user_agent="t")
+        with pytest.raises(errors.Unreachable, match="the server does not take our client certificate"):
+            client.patch(paths.node("n"), b"{}", deadline_s=30.0)
+        client.close()

@@ -103,7 +103,7 @@ ROUTER = Step(
 
 RING_0 = pytest_step(
     "ring-0",
-    ("-q", "-n", "2", "--dist", "worksteal", "tests", *ignoring("tests/scripted", "tests/plane", "tests/hosts")),
+    ("-q", "-n", "3", "--dist", "worksteal", "tests", *ignoring("tests/scripted", "tests/plane", "tests/hosts")),
     "pure tests",
     "tools",
 )

@@ -163,7 +163,7 @@ def test_a_note_written_while_the_page_is_turned_is_found_until_the_kick_is_take
 
 # All of them, as they come.
 
-ROUNDS = draws(100, 750)
+ROUNDS = draws(40, 750)
 ROUNDS_LAST_S = 20.0 if WHOLE else 3.0  # on a machine that others keep busy: as many as go into that
 BOTH_WAYS_WITHIN_S = 120.0  # longer, until both ways were gone
 NODES = tuple(f"n{i}" for i in range(4))

@@ -11,20 +11,20 @@ from tools.kit.pid import ProcessId
 from tools.kit.waiting import wait_for
 
 ROOT = Path(__file__).parents[3]
-# A pool whose worker is busy, and a command; the pids of both are told.
+# A pool whose worker is busy, and a command. Each process writes its pid in one call: two may write at a time.
 STARTS_OTHERS = """
 import os, subprocess, time
 from concurrent.futures import ProcessPoolExecutor
 from tools.kit.endings import end_with_parent
 
 def work():
-    print(os.getpid(), flush=True)
+    os.write(1, b"%d\\n" % os.getpid())
     time.sleep(60)
 
 with ProcessPoolExecutor(1, initializer=end_with_parent) as pool:
     pool.submit(work)
     command = subprocess.Popen(["sleep", "60"], preexec_fn=end_with_parent)
-    print(command.pid, flush=True)
+    os.write(1, b"%d\\n" % command.pid)
     command.wait()
 """
 

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 from tools.kit.pid import ProcessId, find_processes
+from tools.kit.waiting import wait_for
 
 
 def test_a_process_is_alive_while_it_runs_and_never_after():
@@ -27,9 +28,11 @@ def test_a_process_id_used_again_is_another_process():
 def test_a_process_is_found_by_its_command_line_and_by_its_environment():
     argv = [sys.executable, "-c", "input()", "a-word-of-its-own"]
     child = subprocess.Popen(argv, stdin=subprocess.PIPE, env={**os.environ, "A_NAME_OF_ITS_OWN": "yes"})
+    # The kernel lets the parent go on just before it shows the new command line and environment.
+    by_command = wait_for(
+        lambda: find_processes(lambda command, _: command[-2:-1] == [b"a-word-of-its-own"]), timeout_s=30
+    )
+    by_environ = wait_for(lambda: find_processes(lambda _, environ: b"A_NAME_OF_ITS_OWN=yes" in environ), timeout_s=30)
     expected = [ProcessId.of(child.pid)]
-    by_command = find_processes(lambda command, _: command[-2:-1] == [b"a-word-of-its-own"])
-    by_environ = find_processes(lambda _, environ: b"A_NAME_OF_ITS_OWN=yes" in environ)
     child.communicate()
-    assert expected == by_command
-    assert expected == by_environ
+    assert (expected, expected) == (by_command, by_environ)
