@@ -118,11 +118,12 @@ def run_command(
 
     When the command ends, what it left in its process group is killed too; with `sweep` also what made a session of its
     own, by a mark in its environment, and where memory runs out the command goes first. Raises ExecTimeout, and
-    RuntimeUnavailable when it could not be started.
+    RuntimeUnavailable when it could not be started, or when what it left could not be looked for.
     """
     began = time.monotonic()
     deadline = began + timeout_s
     mark = f"{_MARK}-{next(_numbers)}" if sweep else ""
+    lacks: str | None = None
     process = _spawn(command, env, cwd, mark)
     capture = _Capture(output_limit_bytes)
     try:
@@ -131,12 +132,23 @@ def run_command(
         _kill_group(process)
         if sweep:
             at_once = time.monotonic() - began < ALL_AGAIN_S
-            end_marked({mark.encode()}, begun_after=process.pid if at_once else None)
+            lacks = _sweep(mark, process.pid if at_once else None)
     output = [bytes(kept) for kept in capture.kept.values()]
     leftover = not _reap(process)
     if not ended:
         raise ExecTimeout(command, timeout_s, output=b"".join(output), leftover=process if leftover else None)
+    if lacks is not None:
+        raise RuntimeUnavailable(lacks)
     return Completed(process.returncode, *output)
+
+
+def _sweep(mark: str, begun_after: int | None) -> str | None:
+    """Ends what carries the mark. Returns why that could not be found out, as without a free descriptor."""
+    try:
+        end_marked({mark.encode()}, begun_after=begun_after)
+    except OSError as e:
+        return f"what the command left cannot be looked for: {(e.strerror or str(e)).lower()}"
+    return None
 
 
 def reap_orphans() -> int:

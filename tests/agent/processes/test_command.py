@@ -1,5 +1,6 @@
 """A command with a deadline that holds, whatever the command does."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.processes import command
+from agent.processes import command, proc
 from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable, go_duration, run_command
 from tools.kit.waiting import wait_until
 
@@ -235,3 +236,12 @@ def test_who_goes_where_memory_runs_out(sweep: bool, expected: str) -> None:
     script = f"until [ $(cat /proc/$$/oom_score_adj) = {expected} ]; do sleep 0.01; done; cat /proc/self/oom_score_adj"
     done = run_command(["/bin/sh", "-c", script], timeout_s=20, sweep=sweep)
     assert f"{expected}\n".encode() == done.stdout
+
+
+def test_without_a_descriptor_to_look_for_what_a_command_left_it_could_not_be_run(monkeypatch) -> None:
+    def no_descriptor(_begun_after: int | None) -> list[int]:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), "/proc")
+
+    monkeypatch.setattr(proc, "_candidates", no_descriptor)
+    with pytest.raises(RuntimeUnavailable, match="what the command left cannot be looked for: too many open files"):
+        run_command(["true"], timeout_s=20, sweep=True)
