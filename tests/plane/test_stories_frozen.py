@@ -6,6 +6,7 @@ While it is frozen the API server's words pile up before it; a node that closed 
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -28,18 +29,20 @@ def test_a_frozen_extender_costs_a_second_a_pod_and_wakes_up_with_the_truth(clus
     cluster.use_extender(extender.url, mode=mode)
     with Load(cluster.api, per_s=15) as load:
         assert wait_for(lambda: load.bound, timeout_s=LIMIT_S)
-        frozen_at = time.monotonic()
-        _signal(extender.process.pid, signal.SIGSTOP)
+        frozen = _signal(extender.process.pid, signal.SIGSTOP)
         try:
+            assert wait_for(lambda: all(map(_stopped, frozen)), timeout_s=LIMIT_S)
+            frozen_at = time.monotonic()
             time.sleep(FROZEN_S / 2)
             cluster.health_pods[closes].say(ready=False)
             time.sleep(FROZEN_S / 2)
         finally:
+            thawed_at = time.monotonic()
             _signal(extender.process.pid, signal.SIGCONT)
         resumed_at = time.monotonic()
         first = next(answer for _ in range(200) if (answer := ask(extender.port, nodes)))
         answered_s = time.monotonic() - resumed_at
-        bound_while_frozen = [pod for pod in load.on(nodes, until=resumed_at) if load.made[pod] > frozen_at]
+        bound_while_frozen = [pod for pod in load.on(nodes, until=thawed_at) if load.made[pod] > frozen_at]
         load.stop()
         all_bound_s = load.wait_all_bound(timeout_s=2 * LIMIT_S)
         print(
@@ -57,8 +60,14 @@ def test_a_frozen_extender_costs_a_second_a_pod_and_wakes_up_with_the_truth(clus
             assert [] == [pod for pod in load.on([closes, closed]) if pod in made_after]
 
 
-def _signal(pid: int | None, number: int) -> None:
-    """To the master and its worker."""
+def _signal(pid: int | None, number: int) -> list[int]:
+    """To the master and its worker. Returns their ids."""
     assert pid is not None
-    for one in [pid, *children(pid)]:
+    found = [pid, *children(pid)]
+    for one in found:
         os.kill(one, number)
+    return found
+
+
+def _stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
