@@ -123,7 +123,7 @@ def test_a_refused_configuration_is_tried_again_by_the_next_run(world):
 @pytest.mark.parametrize("force", [False, True])
 def test_a_scheduler_that_was_broken_before_is_touched_only_where_that_is_asked_for(world, force):
     world.target.write_text(manifest(OLD_COMMAND, works=False))
-    wait_until(lambda: not world.runs())
+    wait_until(lambda: list(world.logs.iterdir()), "its panic: the old process has ended, and none comes after it")
     verdict = world.change().apply(world.job(force=force))
     assert verdict["outcome"] == ("confirmed" if force else "broken-before")
     assert force or "did not work before; nothing was changed. Mend it first: panic" in verdict["cause"]

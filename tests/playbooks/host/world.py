@@ -132,7 +132,8 @@ class World:
             self.loaded = {"kind": "KubeSchedulerConfiguration", **loaded}
 
     def runs(self) -> list[list[str]]:
-        return sorted(Scheduler(str(self.proc)).processes().values())
+        with self._guard:  # a process goes as a whole
+            return sorted(Scheduler(str(self.proc)).processes().values())
 
     def _handler(world: "World") -> type[BaseHTTPRequestHandler]:  # noqa: N805 - `self` is the request's
         class Handler(BaseHTTPRequestHandler):
