@@ -8,10 +8,16 @@ import sys
 import pytest
 
 from tests.playbooks.rendering import ROLES
+from tools.kit.ability import cannot_run
 
 MODULE = ROLES / "readygate_objects" / "library" / "readygate_files.py"
 OWN = {"group": str(os.getgid())}
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="files of root are written by root")
+
+
+@pytest.fixture(autouse=True)
+def _as_root():
+    if os.getuid() != 0:
+        cannot_run("files of root are written by root: sudo make test")
 
 
 def run(folder, *, check=False, **given):
