@@ -9,7 +9,7 @@ import shlex
 _PROGRAM = """
 import os, subprocess, sys, time
 from pathlib import Path
-unit, seconds = sys.argv[1], float(sys.argv[2])
+unit, seconds, proc = sys.argv[1], float(sys.argv[2]), Path(sys.argv[3])
 def shown(name):
     command = ["systemctl", "show", unit, "--value", "--property=" + name]
     return subprocess.check_output(command, text=True).strip()
@@ -32,11 +32,11 @@ def share(folder):
     except OSError:
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-first = Path("/proc", shown("MainPID"))
+first = proc / shown("MainPID")
 mine, words, peak = text(first, "cgroup"), text(first, "cmdline"), 0
 began, before = time.monotonic(), spent()
 while time.monotonic() - began < seconds:
-    folders = [folder for folder in Path("/proc").glob("[0-9]*") if ours(folder)]
+    folders = [folder for folder in proc.glob("[0-9]*") if ours(folder)]
     peak = max(peak, sum(map(share, folders)))
     time.sleep(0.1)
 took = time.monotonic() - began
@@ -46,9 +46,9 @@ print(peak / 1024, 1000 * (spent() - before) / took)
 """
 
 
-def command(unit: str, seconds: float) -> str:
+def command(unit: str, seconds: float, proc: str = "/proc") -> str:
     """For a shell on the host: prints what `read` reads."""
-    return shlex.join(["python3", "-c", _PROGRAM, unit, f"{seconds:g}"])
+    return shlex.join(["python3", "-c", _PROGRAM, unit, f"{seconds:g}", proc])
 
 
 def read(printed: str) -> tuple[float, float]:

@@ -173,7 +173,7 @@ def checks(addresses: dict[str, str]) -> list[dict[str, Any]]:
         },
         {"name": "gpu-xid", "kernelLog": {"programs": True, "gate": ["gpuXid"], "warn": []}, "failureThreshold": 1},
         {"name": "pressure", "pressure": {"look": ["podThreads"], "cgroup": "/host/sys/fs/cgroup"}},
-        {"name": "threads", "pressure": {"look": ["threads"]}},
+        {"name": "threads", "pressure": {"look": ["threads"], "proc": f"/host{PROC}"}},
         {"name": "files", "pressure": {"look": ["files"], "proc": f"/host{PROC}"}},
         {"name": "stalls", "pressure": {"look": ["io"], "proc": f"/host{STALLS}", "ioFailPercent": 20}},
         {"name": "syncs", "pressure": {"look": ["cpu"], "folder": f"/host{SLOW_DISK}"}, "timeoutSeconds": 2},

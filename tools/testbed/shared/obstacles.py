@@ -10,7 +10,7 @@ from tools.testbed.shared import binaries
 from tools.testbed.shared.runs import runs_folder
 
 GIB = 1 << 30
-_RUN_GIB = 0.15  # etcd's data, configuration and pods of one control plane
+_RUN_GIB = 0.6  # what four control planes write beside etcd, and etcd's data where /dev/shm is too small
 _HOSTS_GIB = 5  # two file systems made from Debian's archive, images, what two sets of three hosts write
 
 
