@@ -16,6 +16,7 @@ import pytest
 from tests.hosts.waiting import PATIENT_S
 from tools.kit.pid import ProcessId
 from tools.kit.waiting import wait_until
+from tools.testbed.hosts.layout import SET_VARIABLE
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def testbed_folder():
 
 
 def test_what_a_killed_start_left_is_removed_and_nothing_else(elsewhere, testbed_folder):
-    environ = {**os.environ, "READYGATE_TESTBED_DIR": str(testbed_folder)}
+    environ = of_the_first_set(testbed_folder)
     start = [*elsewhere, sys.executable, "-c", "from tools.testbed.hosts.hosts import Hosts; Hosts().up()"]
     starting = subprocess.Popen(start, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     state = {"processes": {}, "cgroups": []}
@@ -61,7 +62,7 @@ MOMENTS = {
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_start_that_a_person_ends_leaves_nothing(elsewhere, testbed_folder, moment):
-    environ = {**os.environ, "READYGATE_TESTBED_DIR": str(testbed_folder)}
+    environ = of_the_first_set(testbed_folder)
     # From a shell that runs it in the background it would ignore Ctrl-C.
     up = [*elsewhere, "env", "--default-signal", sys.executable, "-m", "tools.testbed", "--ring", "hosts", "up"]
     starting = subprocess.Popen(up, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -81,6 +82,13 @@ def test_a_start_that_a_person_ends_leaves_nothing(elsewhere, testbed_folder, mo
     nothing_is_left(elsewhere, testbed_folder, state)
     (testbed_folder / "hosts.lock").unlink()
     testbed_folder.rmdir()
+
+
+def of_the_first_set(testbed_folder):
+    """The session may have another set of hosts; each keeps its state in a folder of its own."""
+    environ = {**os.environ, "READYGATE_TESTBED_DIR": str(testbed_folder)}
+    environ.pop(SET_VARIABLE, None)
+    return environ
 
 
 def read(testbed_folder):
