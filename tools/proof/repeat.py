@@ -13,19 +13,28 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from types import FrameType
 from typing import Any
 
 from tools.kit.endings import ENDINGS, EXIT_INTERRUPTED
 from tools.kit.output import say
+from tools.kit.whole import end_marked
+from tools.proof.durations import STEP_VARIABLE
 from tools.proof.table import RESULT, ROOT
 
 LOGS = ROOT / "build" / "logs" / "repeat"
 REPORT = ROOT / "build" / "repeat.json"
-LOAD_LIMIT_S = 7200
-BUSY = f"import time; end = time.monotonic() + {LOAD_LIMIT_S}\nwhile time.monotonic() < end: pass"
+STEP = "repeat"
+# It ends with its parent, which alone reacts to keys of the terminal.
+BUSY = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGQUIT):
+    signal.signal(number, signal.SIG_IGN)
+while os.getppid() == int(sys.argv[1]):
+    sum(range(100_000))
+"""
 
 
 @dataclass
@@ -55,9 +64,9 @@ def by_failure(runs: list[Run]) -> dict[str, list[int]]:
 
 @contextmanager
 def busy_cores(wanted: bool) -> Iterator[None]:
-    """A busy loop for each core, which ends with the block, or by itself after two hours."""
+    """A busy loop for each core, which ends with the block, and also if this process is killed."""
     count = len(os.sched_getaffinity(0)) if wanted else 0
-    loops = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
+    loops = [subprocess.Popen([sys.executable, "-c", BUSY, str(os.getpid())]) for _ in range(count)]
     try:
         yield
     finally:
@@ -67,27 +76,43 @@ def busy_cores(wanted: bool) -> Iterator[None]:
 
 
 class Repeater:
-    """Runs one command again and again. `interrupt` ends the present run and lets none begin."""
+    """Runs one command again and again. `interrupt` ends the present run and lets none begin.
+
+    A signal becomes SIGINT, on which pytest takes down what its tests have started. What remains after a run is ended.
+    """
 
     def __init__(self, command: list[str]) -> None:
         self.interrupted = False
         self._command = command
         self._child: subprocess.Popen[bytes] | None = None
 
-    def interrupt(self, number: int, _frame: FrameType | None) -> None:
+    def interrupt(self, _number: int, _frame: FrameType | None) -> None:
         self.interrupted = True
+        self._pass_on()
+
+    def _pass_on(self) -> None:
         if self._child is not None and self._child.returncode is None:
-            self._child.send_signal(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                os.killpg(self._child.pid, signal.SIGINT)
 
     def run(self, number: int) -> Run:
         LOGS.mkdir(parents=True, exist_ok=True)
         RESULT.unlink(missing_ok=True)
         started = time.monotonic()
+        mark = f"{os.getpid()}-{STEP}"
         with (LOGS / f"{number}.log").open("w") as log:
             self._child = subprocess.Popen(
-                self._command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+                self._command,
+                cwd=ROOT,
+                env={**os.environ, STEP_VARIABLE: mark},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
+            if self.interrupted:  # by a signal that came while it was started
+                self._pass_on()
             code = self._child.wait()
+        end_marked(mark, variable=STEP_VARIABLE)
         seconds = time.monotonic() - started
         return Run(number, code, round(seconds, 1), failures(json.loads(RESULT.read_text())) if RESULT.exists() else [])
 
