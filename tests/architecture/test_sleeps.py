@@ -5,13 +5,14 @@ a given time have one for their folder.
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import ROOT, name_of
+from tests.architecture.source import name_of
 from tests.architecture.test_rooms import tracked
 from tools.proof.selection import Line, read
 
@@ -68,5 +69,5 @@ def test_each_listed_sleep_exists(line: Line) -> None:
     assert any(line.covers(place) for place in present())
 
 
-def test_the_root_of_the_checkout_is_what_is_looked_at() -> None:
-    assert (ROOT / "tools").is_dir()
+def test_no_place_is_listed_twice() -> None:
+    assert [] == [what for what, count in Counter(line.what for line in listed()).items() if count > 1]

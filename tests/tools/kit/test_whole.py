@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.kit.endings import ENDINGS
 from tools.kit.pid import ProcessId
 from tools.kit.whole import run_whole
 
@@ -34,13 +35,16 @@ def test_a_command_that_leaves_nothing_gives_its_code_and_its_words(tmp_path: Pa
     assert (3, "said\n", "") == (done.returncode, done.stdout, done.stderr)
 
 
-def test_the_first_of_any_ending_interrupts_and_the_others_do_not_cut_the_clearing_short():
+@pytest.mark.parametrize("first", ENDINGS, ids=lambda number: number.name)
+def test_the_first_of_any_ending_interrupts_and_the_others_do_not_cut_the_clearing_short(first):
     program = """
-import os, signal, time
+import os, signal, sys, time
+for number in (signal.SIGHUP, signal.SIGQUIT):  # a background job of a shell ignores them
+    signal.signal(number, signal.SIG_DFL)
 from tools.kit.endings import ENDINGS, interrupt_once
 interrupt_once()
 try:
-    os.kill(os.getpid(), signal.SIGHUP)
+    os.kill(os.getpid(), int(sys.argv[1]))
     time.sleep(60)
 except KeyboardInterrupt:
     for number in ENDINGS:
@@ -48,5 +52,7 @@ except KeyboardInterrupt:
     print("cleared")
 """
     root = Path(__file__).resolve().parents[3]
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, cwd=root)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(int(first))], capture_output=True, text=True, timeout=100, cwd=root
+    )
     assert (0, "cleared\n", "") == (done.returncode, done.stdout, done.stderr)

@@ -1,12 +1,15 @@
 """What the gate leaves out is listed with a reason, and everything listed exists."""
 
 import ast
+import subprocess
+import sys
 
 import pytest
 
 from tools.proof.selection import LIST, ROOT, Line, in_gate, read
 
 LISTED = read(LIST.read_text())
+PARAMETERS = [line for line in LISTED if "[" in line.what]
 
 
 @pytest.mark.parametrize(
@@ -45,3 +48,15 @@ def test_each_listed_test_exists(line: Line) -> None:
         tree = ast.parse((ROOT / path).read_text())
         names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
         assert set(function.partition("[")[0].split("::")) <= names
+
+
+def test_each_listed_parameter_is_one_of_its_test() -> None:
+    files = sorted({line.what.partition("::")[0] for line in PARAMETERS})
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    tests = set(done.stdout.splitlines())
+    assert [] == [line.what for line in PARAMETERS if line.what not in tests], done.stdout[-2000:]
+
+
+def test_nothing_is_listed_twice_or_under_what_is_listed() -> None:
+    assert [] == [line.what for line in LISTED for other in LISTED if line is not other and other.covers(line.what)]
