@@ -1,9 +1,9 @@
-"""`python -m tools.lint`: the two dear checks of the sources, with what an earlier run on this machine has computed.
+"""`python -m tools.lint`: the two expensive checks of the sources, with caches that all checkouts of a machine share.
 
-types      mypy. It checks what has changed and what depends on that; its cache lies in the user's cache folder.
+types      mypy. It checks what has changed and what depends on that.
 playbooks  ansible-lint. It does not run if the same playbooks have passed before, with the same tools and settings.
 
-Another checkout of the same machine uses both caches. Exit code: that of the tool; 2 for usage.
+Both caches are in the user's cache folder. Exit code: that of the tool; 2 for a mistake in the command line.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""On what the main thread of a test process spends wall seconds, by cause: for `build/durations.json`.
+"""Counts the wall seconds of the main thread of a test process by cause, for `build/durations.json`.
 
-A cause inside another one is not counted twice: the outer one has the seconds.
+Where one cause is inside another, the outer one has the seconds.
 """
 
 import threading
@@ -19,7 +19,7 @@ def spent_on(cause: str) -> Iterator[None]:
     """Adds the wall seconds of the block to a cause, which must be one of CAUSES."""
     global _inside
     if cause not in CAUSES:
-        raise ValueError(f"{cause!r} is none of {', '.join(CAUSES)}")
+        raise ValueError(f"{cause!r} is not a cause: {', '.join(CAUSES)}")
     if _inside or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -32,14 +32,14 @@ def spent_on(cause: str) -> Iterator[None]:
 
 
 def rename(was: str, cause: str, seconds: float) -> None:
-    """Counts seconds of one cause as another's. Does nothing inside an outer cause or outside the main thread."""
+    """Moves seconds from one cause to another. Does nothing inside an outer cause or outside the main thread."""
     if not _inside and threading.current_thread() is threading.main_thread():
         _seconds[was] -= seconds
         _seconds[cause] += seconds
 
 
 def seconds() -> dict[str, float]:
-    """Wall seconds by cause since the process started."""
+    """Returns wall seconds by cause since the process started."""
     return dict(_seconds)
 
 

@@ -1,4 +1,4 @@
-"""What the steps of a run print, on one terminal and each to its log."""
+"""The output of the steps of a run: all on one terminal, each in a log of its own."""
 
 import contextlib
 import re
@@ -9,18 +9,18 @@ from pathlib import Path
 
 PROGRESS_S = 60.0
 _ENDED = re.compile(r"\b\d+ (passed|failed|error)")
-_terminal = threading.RLock()  # re-entrant: the signal handler speaks too
+_terminal = threading.RLock()  # re-entrant: the signal handler prints too
 
 
 def say(text: str, end: str = "\n") -> None:
-    # When the terminal was closed nobody reads, and the steps must still be ended. RuntimeError: in a signal handler,
-    # in the middle of a print.
+    # OSError: the terminal was closed, and the steps must still be ended. RuntimeError: a signal handler interrupted
+    # another print.
     with _terminal, contextlib.suppress(OSError, RuntimeError):
         print(text, end=end, flush=True)
 
 
 class Output:
-    """What one step prints, to its log and to the terminal. closing: the test runner's closing words."""
+    """Copies what one step prints to its log and to the terminal. closing: the lines in which pytest counts results."""
 
     def __init__(self, name: str, log: Path, *, held: bool) -> None:
         self.closing: list[str] = []
@@ -30,7 +30,7 @@ class Output:
         self._lines: list[str] = []
 
     def copy(self, child: "subprocess.Popen[str]") -> None:
-        told = time.monotonic()
+        printed_at = time.monotonic()
         with self._log.open("w", buffering=1) as log:
             for line in child.stdout or ():
                 log.write(line)
@@ -40,11 +40,11 @@ class Output:
                     say(line, end="")
                     continue
                 self._lines.append(line)
-                if line.strip() and time.monotonic() - told > PROGRESS_S:
-                    told = time.monotonic()
-                    say(f"== beside, {self._name}: {line.strip()}")
+                if line.strip() and time.monotonic() - printed_at > PROGRESS_S:
+                    printed_at = time.monotonic()
+                    say(f"== {self._name}: {line.strip()}")
 
-    def tell(self) -> None:
-        """What was held back."""
+    def print_held(self) -> None:
+        """Prints the output that was held back, if any was."""
         if self._held:
-            say(f"\n== what {self._name} has printed\n{''.join(self._lines)}== end of {self._name}")
+            say(f"\n== output of {self._name}\n{''.join(self._lines)}== end of {self._name}")

@@ -1,4 +1,4 @@
-"""How much a run of the tests proves: the gate (`make test`) or all (`make test-all`, READYGATE_WHOLE=1)."""
+"""How much a run proves: the gate (`make test`), or everything (`make test-all`, with READYGATE_WHOLE=1)."""
 
 import os
 
@@ -8,5 +8,5 @@ WHOLE = os.environ.get(WHOLE_VARIABLE) == "1"
 
 
 def draws(gate: int, whole: int) -> int:
-    """The number of examples that a test by chance draws: few in the gate, many in the whole proof."""
+    """Returns how many examples a property test draws: few in the gate, many in the whole proof."""
     return whole if WHOLE else gate

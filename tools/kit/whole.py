@@ -1,4 +1,4 @@
-"""Commands that start processes of their own, ended as a whole: what they leave carries a mark in its environment."""
+"""Ends a command together with all processes that it started: each carries a mark in its environment."""
 
 import itertools
 import os
@@ -13,7 +13,7 @@ _count = itertools.count(1)
 
 
 def name_of(process: ProcessId) -> str:
-    """Its command line, cut; "" when it is gone."""
+    """Returns the first 80 characters of its command line; "" when the process has ended."""
     try:
         words = Path(f"/proc/{process.pid}/cmdline").read_bytes().replace(b"\0", b" ")
     except OSError:
@@ -25,7 +25,7 @@ def end_marked(mark: str, *, variable: str) -> list[str]:
     """Ends every process that carries the mark in the variable of its environment. Returns their command lines."""
     wanted = f"{variable}={mark}".encode()
     ended: list[str] = []
-    for _ in range(3):  # one may have started another while it was ending
+    for _ in range(3):  # a process may start another one while it ends
         left = find_processes(lambda _, environ: wanted in environ)
         if not left:
             break
@@ -35,9 +35,9 @@ def end_marked(mark: str, *, variable: str) -> list[str]:
 
 
 def run_whole(argv: Sequence[str | Path], *, timeout_s: float, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Like subprocess.run with the output captured; nothing it started outlives it, whichever way it ends.
+    """Runs a command like subprocess.run with captured output, and ends every process that the command started.
 
-    Raises AssertionError when it takes too long, or when it left a process though it ended by itself.
+    Raises AssertionError when the command takes too long, or when it ended by itself and left a process.
     """
     mark = f"{os.getpid()}-{next(_count)}"
     environ = {**os.environ, COMMAND_VARIABLE: mark}

@@ -1,8 +1,8 @@
-"""The pytest plugin that records what each test cost: wall and processor seconds, and on what it waited.
+"""The pytest plugin that records what each test cost: wall and processor seconds, and what it waited for.
 
-Each pytest process appends to a file of its own in the folder READYGATE_DURATIONS; `table.collect` makes one
-`build/durations.json` of them. Processor seconds are those of the process and of all that descend from it: of servers,
-agents and hosts too. A fixture that several tests share is counted for the test that starts or stops it.
+Each pytest process appends to a file of its own in the folder READYGATE_DURATIONS. `table.read` and `table.write` make
+one `build/durations.json` of these files. Processor seconds are those of the process and of all its descendants:
+servers, agents and hosts too. A fixture that several tests share is counted for the test that starts or stops it.
 """
 
 import json
@@ -27,7 +27,7 @@ _RINGS = {"plane": 2, "hosts": 3, "scripted": 1}
 
 
 def ring_of(test: str) -> int:
-    """By the folder in tests/: 1 scripted, 2 plane, 3 hosts, 0 all others."""
+    """Returns the ring by the folder in tests/: 1 scripted, 2 plane, 3 hosts, 0 all others."""
     return _RINGS.get(test.split("/")[1] if "/" in test else "", 0)
 
 
@@ -53,7 +53,7 @@ def tree_processor_s(pid: int, proc: Path = Path("/proc")) -> float:
 
 
 class Recorder:
-    """Of one pytest process: appends a line for each test to its file."""
+    """Appends a line for each test of this pytest process to the file of the process."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ class Recorder:
         if wall_s < SAMPLE_FROM_S:
             return own_s - own_before_s
         tree_s = tree_processor_s(os.getpid())
-        # What short tests before this one have been given already is not given twice.
+        # Short tests before this one have these seconds of the process already.
         spent = (tree_s - self._tree_s) - (own_before_s - self._own_s)
         self._tree_s, self._own_s = tree_s, own_s
         return max(spent, 0.0)
@@ -99,7 +99,7 @@ class Recorder:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Records in the process that runs tests: in pytest-xdist's workers, not in what hands the tests out to them."""
+    """Records in each process that runs tests: in pytest-xdist's workers, and not in their controller."""
     folder = Path(os.environ.setdefault(FOLDER_VARIABLE, str(ROOT / "build" / "durations" / f"by-hand-{os.getpid()}")))
     if config.getoption("numprocesses", None) in (None, 0) or hasattr(config, "workerinput"):
         causes.count_sleeps()

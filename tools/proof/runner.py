@@ -1,4 +1,4 @@
-"""Runs the steps of a selection: lanes side by side, with progress, and ends what a step leaves running."""
+"""Runs the steps of a selection: lanes side by side, with progress. Ends the processes that a step leaves."""
 
 import contextlib
 import os
@@ -17,14 +17,18 @@ from tools.proof.durations import STEP_VARIABLE
 from tools.proof.steps import ROOT, Selection, Step
 
 LOGS = ROOT / "build" / "logs"
-# Of its own session, too: where the kernel shares time out by sessions, what is nice is so among its own only.
+# Linux may share processor time between sessions (autogroup). Then `nice` counts within a session only, and the session
+# needs the lowest priority too.
 HUMBLE = ("sh", "-c", 'echo 19 2>/dev/null > /proc/self/autogroup; exec nice -n 19 "$@"', "humble")
 
 
 @dataclass(frozen=True)
 class Row:
-    """Of the table. result: passed, FAILED (code), INTERRUPTED, NOT RUN or LEFT OUT. processor_s: of the step and of
-    all processes that ended as its descendants."""
+    """One row of the closing table.
+
+    result: passed, FAILED (code), INTERRUPTED, NOT RUN or LEFT OUT. processor_s: of the step and of all processes that
+    ended as its descendants.
+    """
 
     name: str
     result: str
@@ -34,7 +38,7 @@ class Row:
 
 
 class Runner:
-    """Runs each step in a session of its own: a signal to this process reaches the steps through it, once.
+    """Runs each step in a session of its own, and passes a signal on to each running step once.
 
     environ: added to the environment of each step.
     """
@@ -52,7 +56,7 @@ class Runner:
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         self.interrupts += 1
         if running := [child for child in self._children if child.returncode is None]:
-            again = "each step now reports what it has seen; a second signal kills it"
+            again = "each step now reports its results so far; a second signal kills it"
             say(f"\n== interrupted{': ' + again if self.interrupts == 1 else ''}")
             for child in running:
                 self._pass_on(child)
@@ -63,7 +67,7 @@ class Runner:
                 os.killpg(child.pid, signal.SIGINT if self.interrupts == 1 else signal.SIGKILL)
 
     def run(self, step: Step, *, held: bool = False) -> Row:
-        """Runs a step to its end and ends what it leaves. held: its output is printed as a whole at its end."""
+        """Runs a step, then ends the processes that it leaves. held: the output is printed as a whole at the end."""
         started = time.monotonic()
         mark = f"{os.getpid()}-{step.name}"
         child = subprocess.Popen(
@@ -84,10 +88,10 @@ class Runner:
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         left = end_marked(mark, variable=STEP_VARIABLE)
-        copier.join(5.0)  # a process that was left may have kept our end of the output open
-        output.tell()
+        copier.join(5.0)  # a process that was left may have kept the output open
+        output.print_held()
         for name in left:
-            say(f"== {step.name} had left, now ended: {name}")
+            say(f"== {step.name} left a process, now ended: {name}")
         result = "passed" if child.returncode == 0 else f"FAILED ({child.returncode})"
         note = "; ".join([*output.closing[-1:], *([f"left {len(left)} processes"] if left else [])])
         processor_s = usage.ru_utime + usage.ru_stime
@@ -100,7 +104,7 @@ class Runner:
         )
 
     def run_all(self, selection: Selection) -> list[Row]:
-        """One row for each step, in the order of the selection."""
+        """Returns one row for each step, in the order of the selection."""
         rows: dict[str, Row] = {}
         count = len(selection.steps)
         side_by_side = len(selection.lanes) > 1

@@ -32,7 +32,7 @@ class Step:
 
 
 def read(folder: Path) -> list[Row]:
-    """What the processes of a run have recorded in its folder."""
+    """Returns the rows that the processes of a run have recorded in its folder."""
     return [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
 
 
@@ -45,7 +45,7 @@ def write(steps: Iterable[Step], rows: Iterable[Row], result: Path | None = None
 
 
 def by_cause(rows: Iterable[Row]) -> dict[str, float]:
-    """Wall seconds by cause. "other": neither a cause nor more than the test's processor seconds."""
+    """Returns wall seconds by cause. "processor and other": the seconds of no cause."""
     totals = dict.fromkeys([*CAUSES, "processor and other"], 0.0)
     for row in rows:
         for cause, seconds in row["causes_s"].items():
