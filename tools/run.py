@@ -31,6 +31,7 @@ from tools.proof.steps import MAY_LEAVE_OUT, ROOT, SELECTIONS, Selection, Step
 from tools.testbed.shared import obstacles
 
 EXIT_OBSTACLE = 2
+DURATIONS = ROOT / "build" / "durations"
 
 
 def without_root(selection: Selection) -> Selection:
@@ -72,7 +73,8 @@ def main(argv: list[str] | None = None) -> int:
         say(f"{', '.join(step.name for step in left_out)} left out, the rest is run: {'; '.join(lacks)}")
         selection = without_root(selection)
     LOGS.mkdir(parents=True, exist_ok=True)
-    durations = ROOT / "build" / "durations" / f"run-{os.getpid()}"
+    durations = DURATIONS / f"run-{os.getpid()}"
+    shutil.rmtree(durations, ignore_errors=True)  # of a killed run that had the same process id
     runner = Runner({FOLDER_VARIABLE: str(durations)}, LOGS)
     runner.catch_signals()
     started = time.monotonic()

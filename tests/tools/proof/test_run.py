@@ -137,6 +137,15 @@ def test_a_step_has_the_processor_seconds_of_hosts_that_its_tests_saw(tmp_path):
     assert [14.0, 1.0] == [step["processor_s"] for step in json.loads(run.table.RESULT.read_text())["steps"]]
 
 
+def test_what_a_killed_run_with_the_same_process_id_recorded_is_not_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "DURATIONS", tmp_path / "durations")
+    monkeypatch.setitem(SELECTIONS, "lint", Selection((shell("ruff", "true"),)))
+    (left := tmp_path / "durations" / f"run-{os.getpid()}").mkdir(parents=True)
+    (left / "1.jsonl").write_text(f"{json.dumps({'test': 'a', 'step': 'ruff', 'processor_s': 99.0})}\n")
+    assert run.main(["lint"]) == 0
+    assert [] == json.loads(run.table.RESULT.read_text())["tests"]
+
+
 def test_a_humble_step_has_the_lowest_priority(tmp_path):
     """Among its own session's processes, and as a session where the kernel shares time out by sessions."""
     look = "import os, pathlib; group = pathlib.Path('/proc/self/autogroup'); print(os.nice(0), end=' '); "
