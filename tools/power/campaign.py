@@ -1,7 +1,8 @@
-"""Runs faults one by one: plants it in the copy, runs its tests until one fails, and proves the catch without it.
+"""Runs faults one by one: plants each in the copy, runs its tests until one fails, and runs that one without the fault.
 
-A catch is a test that fails with the fault and passes without it. A test that fails without it too is left out, and the
-others go on. A run that hangs is ended; that is a catch if the test that hung passes without the fault.
+A catch is a test that fails with the fault and passes without it. A test that also fails without the fault is left out,
+and the others run. A run of pytest that hangs or crashes counts as a failure of the test that ran last, and as one of
+START if no test had begun.
 """
 
 import json
@@ -21,7 +22,7 @@ from tools.kit.whole import end_marked
 from tools.power.catalogue import half
 from tools.power.choosing import HOSTS_RING, Batch, Choosing
 from tools.power.chosen_tests import VARIABLE
-from tools.power.copied import Copy
+from tools.power.copied import Copy, CopyError
 from tools.power.fault import Fault
 from tools.power.results import CAUGHT, TIMEOUT, UNCAUGHT, UNCOVERED, Result, Results, merged
 
@@ -29,10 +30,13 @@ MARK_VARIABLE = "READYGATE_POWER_RUN"
 START_S, SLOWDOWN = 120.0, 20.0
 """A run of pytest may take this long, and so many times what its tests took when they were measured."""
 TEST_TIMEOUT_S = {0: 120, 1: 120, 2: 300, HOSTS_RING: 1800}
-REGENERATED = "make manifests"
+REGENERATED, REGENERATE_S = "make manifests", 600.0
 COLLECTION = " (collection)"
 """After the name of a file whose tests could not be collected."""
-HUNG = "tests that could not be collected in time"
+START = "the start of the tests"
+"""In place of a test, where pytest hung or crashed before the first one."""
+EXIT_SUCCESS, EXIT_NO_TESTS = 0, 5
+"""Exit codes of pytest."""
 REACH_RING_3 = 30
 """How many faults may reach ring 3 in a campaign."""
 RING_3_FIRST = ("playbooks", "chart", "units")
@@ -40,7 +44,7 @@ RING_3_FIRST = ("playbooks", "chart", "units")
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one run of pytest. failed: the first test that failed; "" if none did. timeout: it hung."""
+    """Of one run of pytest. failed: the first test that failed, START, or "" if none did. timeout: it hung."""
 
     failed: str = ""
     timeout: bool = False
@@ -51,7 +55,7 @@ Say = Callable[[str], None]
 
 
 class Runner:
-    """Runs batches of tests in a copy. Everything that a test started is ended with its run."""
+    """Runs batches of tests in a copy. Each process that a test started is ended with its run."""
 
     def __init__(self, copy: Copy, python: str = sys.executable) -> None:
         self._copy = copy
@@ -60,14 +64,23 @@ class Runner:
         self.stopping = False
 
     def stop(self) -> None:
-        """From a signal handler: ends the run that goes on; what it found is not recorded."""
+        """From a signal handler: ends the present run, whose result is not recorded."""
         self.stopping = True
+        self._kill()
+
+    def _kill(self) -> None:
         if self._child is not None and self._child.poll() is None:
             os.killpg(self._child.pid, signal.SIGKILL)
 
     def run(self, batch: Batch, without: Iterable[str] = (), only: str = "") -> Outcome:
-        """only: this test instead of the batch's; a file's name: its tests are collected, and not run."""
-        with tempfile.TemporaryDirectory(prefix="rgp-") as folder:
+        """only: this test instead of the batch's. START: the batch is only collected. A path: it is only collected."""
+        without = list(without)
+        paths = [path for path in batch.paths if f"{path}{COLLECTION}" not in without]
+        if only not in ("", START):
+            paths = [only.partition("::")[0]]
+        if not paths:
+            return Outcome()
+        with tempfile.TemporaryDirectory(prefix="rgp-", ignore_cleanup_errors=True) as folder:
             record = Path(folder) / "record"
             choice = Path(folder) / "choice.json"
             files = [] if only else list(batch.files)
@@ -75,7 +88,7 @@ class Runner:
             facts = {
                 "tests": tests,
                 "files": files,
-                "without": list(without),
+                "without": without,
                 "gate": batch.gate,
                 "record": str(record),
             }
@@ -94,12 +107,12 @@ class Runner:
             ]
             argv += ["-o", f"timeout={TEST_TIMEOUT_S[batch.ring]}", f"--rootdir={self._copy.folder}", "--tb=short"]
             argv += ["--collect-only"] if only and "::" not in only else []
-            argv += [f"--basetemp={folder}/t", *([only.partition("::")[0]] if only else batch.paths)]
-            ended = self._wait(argv, batch, choice, START_S + SLOWDOWN * batch.seconds)
-            return _outcome([json.loads(line) for line in record.read_text().splitlines()], hung=not ended)
+            argv += [f"--basetemp={folder}/t", *paths]
+            code = self._wait(argv, batch, choice, START_S + SLOWDOWN * batch.seconds)
+            return _outcome([json.loads(line) for line in record.read_text().splitlines()], code)
 
-    def _wait(self, argv: list[str], batch: Batch, choice: Path, limit_s: float) -> bool:
-        """Whether pytest ended by itself."""
+    def _wait(self, argv: list[str], batch: Batch, choice: Path, limit_s: float) -> int | None:
+        """Returns the exit code of pytest; None if it was still running after limit_s."""
         mark = f"{os.getpid()}-{time.monotonic_ns()}"
         more = {VARIABLE: str(choice), MARK_VARIABLE: mark, "READYGATE_DURATIONS": str(choice.with_name("durations"))}
         more |= {} if batch.gate else {WHOLE_VARIABLE: "1"}
@@ -112,31 +125,37 @@ class Runner:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        if self.stopping:  # by a signal that came while it was started
+            self._kill()
         try:
-            self._child.wait(limit_s)
-            return True
+            return self._child.wait(limit_s)
         except subprocess.TimeoutExpired:
-            return False
+            return None
         finally:
-            if self._child.poll() is None:
-                os.killpg(self._child.pid, signal.SIGKILL)
-                self._child.wait()
+            self._kill()
+            self._child.wait()
             end_marked(mark, variable=MARK_VARIABLE)
 
     def regenerate(self) -> bool:
-        """Makes again what is made of the chart; whether that went well."""
+        """Generates the files that are made of the chart. Returns whether that succeeded."""
         argv = [self._python, "-m", "tests.charts.manifests"]
-        done = subprocess.run(argv, cwd=self._copy.folder, env=self._copy.environ(), capture_output=True, timeout=600)
-        return done.returncode == 0
+        try:
+            done = subprocess.run(
+                argv, cwd=self._copy.folder, env=self._copy.environ(), capture_output=True, timeout=REGENERATE_S
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == EXIT_SUCCESS
 
 
-def _outcome(lines: list[dict[str, Any]], *, hung: bool) -> Outcome:
+def _outcome(lines: list[dict[str, Any]], code: int | None) -> Outcome:
+    """code: the exit code of pytest; None: it hung."""
     began = [line["began"] for line in lines if "began" in line]
     failed = [line for line in lines if "failed" in line]
     if failed:
         return Outcome(failed[0]["failed"], failed[0]["timeout"], len(began))
-    if hung:
-        return Outcome(began[-1] if began else HUNG, timeout=True, tests=len(began))
+    if code not in (EXIT_SUCCESS, EXIT_NO_TESTS):
+        return Outcome(began[-1] if began else START, timeout=code is None, tests=len(began))
     return Outcome(tests=len(began))
 
 
@@ -149,7 +168,7 @@ class Campaign:
         self._say = say
 
     def holds(self, fault: Fault, rings: Iterable[int]) -> bool:
-        """Whether the result that is there says all that these rings could."""
+        """Whether the recorded result has all that these rings can add."""
         row = self._results.of(fault.id, self._choosing.blobs.get(fault.file, ""))
         if row is None:
             return False
@@ -164,10 +183,14 @@ class Campaign:
         if row.test == REGENERATED:
             return True
         path = row.test.partition("::")[0].partition(" ")[0]
-        return self._choosing.blobs.get(path, "") == row.test_blob and self._choosing.in_gate(row.test) is row.gate
+        in_gate = self._choosing.in_gate(row.test.removesuffix(COLLECTION))
+        return self._choosing.blobs.get(path, "") == row.test_blob and in_gate is row.gate
 
     def run(self, fault: Fault, rings: Iterable[int]) -> Result | None:
-        """Runs what is not known yet of the fault, and records it. None when it was stopped in the middle."""
+        """Runs the batches of the fault that have no result yet, and records the result. None if it was stopped.
+
+        Raises CopyError where tests cannot run, with or without the fault.
+        """
         started = time.monotonic()
         blob = self._choosing.blobs.get(fault.file, "")
         before = self._results.of(fault.id, blob)
@@ -181,7 +204,8 @@ class Campaign:
             "tests": 0,
         }
         try:
-            caught = self._planted(fault) and self._try(fault, waiting, facts)
+            self._plant(fault)
+            caught = self._try(fault, waiting, facts)
         finally:
             self._copy.restore(fault.file)
         if self._runner.stopping:
@@ -194,12 +218,14 @@ class Campaign:
         self._results.add(row)
         return row
 
-    def _planted(self, fault: Fault) -> bool:
+    def _plant(self, fault: Fault) -> None:
         self._copy.plant(fault.file, fault.planted_in(self._copy.read(fault.file)))
-        return True
 
     def _try(self, fault: Fault, batches: list[Batch], facts: dict[str, Any]) -> bool:
         if fault.regenerate and batches and not self._runner.regenerate():
+            self._copy.restore(fault.file)
+            if not self._runner.stopping and not self._runner.regenerate():
+                raise CopyError(f"`{REGENERATED}` fails in {self._copy.folder} without a fault, too")
             facts |= {"outcome": CAUGHT, "test": REGENERATED, "ring": 0, "gate": True}
             return True
         for batch in batches:
@@ -219,26 +245,33 @@ class Campaign:
                         "test_blob": self._choosing.blobs.get(path, ""),
                     }
                     return True
+                if outcome.failed in facts["unreliable"]:
+                    raise CopyError(f"{outcome.failed} fails in {self._copy.folder} without a fault, too")
                 self._say(f"  fails without a fault too, left out: {outcome.failed}")
                 facts["unreliable"].append(outcome.failed)
         return False
 
     def _passes_without(self, fault: Fault, batch: Batch, failed: str) -> bool:
         """Runs the test without the fault, and plants it again."""
-        if failed == HUNG:
-            return True
         only = failed.removesuffix(COLLECTION)
         self._copy.restore(fault.file)
         try:
             return not self._runner.run(batch, only=only).failed
         finally:
-            self._planted(fault)
+            self._plant(fault)
             if fault.regenerate:
                 self._runner.regenerate()
 
 
 def reach_ring_3(faults: Iterable[Fault], results: Results, rank: Callable[[str], str]) -> list[Fault]:
-    """At most REACH_RING_3 of those that the gate's other rings have not caught, in a fixed order."""
-    left = [fault for fault in faults if not ((row := results.rows.get(fault.id)) and row.is_caught and row.gate)]
+    """At most REACH_RING_3 faults that rings 0 to 2 of the gate have not caught, in a fixed order.
+
+    Those that ring 3 has caught since are among them: another run takes no others in their place.
+    """
+
+    def is_left(row: Result | None) -> bool:
+        return row is None or not (row.is_caught and row.gate and row.ring < HOSTS_RING)
+
+    left = [fault for fault in faults if is_left(results.rows.get(fault.id))]
     left.sort(key=lambda fault: (fault.part not in RING_3_FIRST, rank(fault.id)))
     return left[:REACH_RING_3]

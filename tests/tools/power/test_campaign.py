@@ -1,17 +1,18 @@
 """The campaign: stops at the first catch, proves it without the fault, and goes on where it stopped."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.tools.power.checkouts import make_checkout
-from tools.power.campaign import Campaign, Outcome, reach_ring_3
+from tools.power.campaign import REGENERATED, START, Campaign, Outcome, reach_ring_3
 from tools.power.choosing import Batch, Choosing
-from tools.power.copied import Copy
+from tools.power.copied import Copy, CopyError
 from tools.power.covering import Map
 from tools.power.fault import Fault
-from tools.power.results import Results
+from tools.power.results import Result, Results
 
 FAULT = Fault("a.py:f:x:1:1", "policy", "a.py", 4, "1", "2", "line 1", (1,))
 GATE, WHOLE = "tests/test_a.py::test_gate", "tests/test_a.py::test_whole"
@@ -26,6 +27,7 @@ class FakeRunner:
         self.fails = fails
         self.stopping = False
         self.ran: list[tuple[str, str]] = []
+        self.regenerates: Callable[[str], bool] = lambda _text: True
 
     def run(self, batch: Batch, without: Iterable[str] = (), only: str = "") -> Outcome:
         text = self.copy.read("a.py")
@@ -35,6 +37,9 @@ class FakeRunner:
                 if self.fails(test, text):
                     return Outcome(test, timeout="hang" in test, tests=1)
         return Outcome(tests=len(batch.tests))
+
+    def regenerate(self) -> bool:
+        return self.regenerates(self.copy.read("a.py"))
 
 
 class Chosen(Choosing):
@@ -94,6 +99,40 @@ def test_a_test_that_hangs_is_a_catch_by_timeout(copy: Copy) -> None:
     assert (row.outcome, row.is_caught) == ("timeout", True)
 
 
+@pytest.mark.parametrize("failed", [START, "tests/test_a.py (collection)"])
+def test_what_hangs_or_breaks_before_the_first_test_without_the_fault_too_is_no_catch(copy: Copy, failed: str) -> None:
+    made, _, _ = campaign(copy, lambda *_: True, ring0g=(failed,))
+    row = made.run(FAULT, (0,))
+    assert row is not None
+    assert (row.outcome, row.unreliable) == ("uncaught", [failed])
+
+
+def test_what_fails_without_a_fault_again_and_again_ends_the_campaign(
+    copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, runner, results = campaign(copy, of_fault, ring0g=(GATE,))
+    monkeypatch.setattr(runner, "run", lambda *_args, **_more: Outcome(START))
+    with pytest.raises(CopyError, match=f"{START} fails in .* without a fault, too"):
+        made.run(FAULT, (0,))
+    assert (results.rows, copy.read("a.py")) == ({}, CLEAN)
+
+
+def test_a_chart_of_which_nothing_can_be_generated_is_a_catch(copy: Copy) -> None:
+    made, runner, _ = campaign(copy, of_fault, ring0g=(GATE,))
+    runner.regenerates = lambda text: text == CLEAN
+    row = made.run(replace(FAULT, regenerate=True), (0,))
+    assert row is not None
+    assert (row.outcome, row.test, runner.ran) == ("caught", REGENERATED, [])
+
+
+def test_where_nothing_can_be_generated_without_a_fault_either_the_campaign_ends(copy: Copy) -> None:
+    made, runner, results = campaign(copy, of_fault, ring0g=(GATE,))
+    runner.regenerates = lambda _text: False
+    with pytest.raises(CopyError, match=r"`make manifests` fails in .* without a fault, too"):
+        made.run(replace(FAULT, regenerate=True), (0,))
+    assert (results.rows, copy.read("a.py")) == ({}, CLEAN)
+
+
 def test_the_whole_proof_is_tried_when_the_gate_catches_nothing(copy: Copy) -> None:
     fails = lambda test, text: test == WHOLE and text == PLANTED  # noqa: E731
     made, _, _ = campaign(copy, fails, ring0g=(GATE,), ring1g=(GATE,), ring0w=(WHOLE,))
@@ -137,6 +176,15 @@ def test_a_catch_is_run_again_when_the_gate_no_longer_has_its_test(copy: Copy, m
     assert not again.holds(FAULT, (0,))
 
 
+def test_a_catch_by_a_file_that_only_the_whole_proof_has_holds(copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Chosen, "in_gate", lambda _self, test: test != "tests/test_a.py")
+    made, _, _ = campaign(copy, of_fault, ring0w=("tests/test_a.py (collection)",))
+    row = made.run(FAULT, (0,))
+    assert row is not None
+    assert (row.is_caught, row.gate) == (True, False)
+    assert made.holds(FAULT, (0,))
+
+
 def test_a_changed_file_makes_its_faults_run_again(copy: Copy) -> None:
     made, _, _ = campaign(copy, of_fault, ring0g=(GATE,))
     made.run(FAULT, (0,))
@@ -159,3 +207,14 @@ def test_thirty_faults_reach_ring_3_those_of_playbooks_chart_and_units_first(cop
     reached = reach_ring_3(faults, Results(copy.folder.parent / "none"), lambda identity: identity)
     assert len(reached) == 30
     assert {fault.part for fault in reached[:5]} == {"units"}
+
+
+def test_a_later_run_takes_no_other_faults_to_ring_3_in_the_place_of_those_that_it_has_caught(copy: Copy) -> None:
+    faults = [Fault(f"{n:02}", "units", "a.py", 4, "1", "2", "") for n in range(40)]
+    results = Results(copy.folder.parent / "results.jsonl")
+    reached = reach_ring_3(faults, results, lambda identity: identity)
+    for fault in reached[:10]:
+        results.add(Result(fault.id, "units", "", 1, "caught", "tests/hosts/test_a.py::test_b", 3, gate=True))
+    results.add(Result(reached[10].id, "units", "", 1, "caught", "tests/test_a.py::test_b", 0, gate=True))
+    again = reach_ring_3(faults, results, lambda identity: identity)
+    assert [*reached[:10], *reached[11:], faults[30]] == again

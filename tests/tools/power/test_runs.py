@@ -11,7 +11,7 @@ import pytest
 from tests.tools.power.checkouts import make_checkout
 from tools.kit.waiting import wait_for
 from tools.power import campaign, covering
-from tools.power.campaign import Runner
+from tools.power.campaign import START, Outcome, Runner
 from tools.power.choosing import Batch
 from tools.power.copied import Copy
 
@@ -48,6 +48,7 @@ if __name__ == "__main__":
     print(three())
 """
 PATH = "tests/kube/test_small.py"
+DIES, UNCLEAR, BROKEN = "tests/agent/test_dies.py", "tests/cli/test_it.py", "tests/agent/test_broken.py"
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
         "kube/__init__.py": "",
         "kube/small.py": SMALL,
         PATH: TESTS,
+        DIES: "import os\n\n\ndef test_dies(): os._exit(3)\n",
+        "tests/cli/conftest.py": "1 / 0\n",
+        UNCLEAR: "def test_it(): pass\n",
+        BROKEN: "1 / 0\n",
         "tests/whole_only.txt": f"{PATH}::test_dear  # dear\n",
         "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-p no:hypothesispytest -p no:xdist"\ntimeout = 120\n',
     }
@@ -91,6 +96,31 @@ def test_a_run_that_hangs_as_a_whole_is_ended(copy: Copy, monkeypatch: pytest.Mo
     monkeypatch.setattr(campaign, "SLOWDOWN", 0.2)
     outcome = Runner(copy).run(batch("test_hangs"))
     assert outcome.timeout
+
+
+def test_a_test_that_ends_pytest_has_failed(copy: Copy) -> None:
+    assert Runner(copy).run(batch(files=(DIES,))) == Outcome(f"{DIES}::test_dies", tests=1)
+
+
+def test_where_pytest_ends_before_the_first_test_its_start_has_failed(copy: Copy) -> None:
+    assert Runner(copy).run(batch(files=(UNCLEAR,))) == Outcome(START)
+    assert Runner(copy).run(batch(files=(UNCLEAR,)), only=START) == Outcome(START)
+    assert Runner(copy).run(batch(files=(PATH,)), only=START) == Outcome()
+
+
+def test_a_file_that_cannot_be_collected_can_be_left_out(copy: Copy) -> None:
+    broken = batch(files=(BROKEN,))
+    failed = f"{BROKEN} (collection)"
+    assert Runner(copy).run(broken) == Outcome(failed)
+    assert Runner(copy).run(broken, only=BROKEN) == Outcome(failed)
+    assert Runner(copy).run(broken, without=[failed]) == Outcome()
+
+
+def test_a_signal_while_pytest_is_started_ends_the_run(copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(campaign.TEST_TIMEOUT_S, 0, 1)
+    runner = Runner(copy)
+    runner.stopping = True
+    assert runner.run(batch("test_hangs")).tests == 0
 
 
 @pytest.fixture(scope="module")
