@@ -18,7 +18,7 @@ import sys
 import time
 from types import FrameType
 
-from tools.kit.endings import EXIT_INTERRUPTED
+from tools.kit.endings import ENDINGS, EXIT_INTERRUPTED, interrupt_once
 from tools.power import catalogue, covering, report
 from tools.power.campaign import Campaign, Runner, reach_ring_3
 from tools.power.choosing import HOSTS_RING, Choosing
@@ -73,11 +73,14 @@ def _rings(text: str) -> tuple[int, ...]:
 
 def main(argv: list[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
+    interrupt_once()
     try:
         return _COMMANDS[arguments.command](arguments)
     except (CopyError, FaultError) as e:
         _say(f"cannot run: {e}")
         return EXIT_CANNOT
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
 
 
 def _map(arguments: argparse.Namespace) -> int:
@@ -135,10 +138,10 @@ class _Run:
         self.runner.stop()
 
     def go(self) -> int:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self.stop)
         if not self._arguments.old_map:
             _map(self._arguments)
+        for number in ENDINGS:
+            signal.signal(number, self.stop)
         with self.copy.alone():
             return self._go()
 

@@ -23,10 +23,10 @@ from tools.power.catalogue import half
 from tools.power.choosing import HOSTS_RING, Batch, Choosing
 from tools.power.chosen_tests import VARIABLE
 from tools.power.copied import Copy, CopyError
+from tools.power.covering import MARK_VARIABLE
 from tools.power.fault import Fault
 from tools.power.results import CAUGHT, TIMEOUT, UNCAUGHT, UNCOVERED, Result, Results, merged
 
-MARK_VARIABLE = "READYGATE_POWER_RUN"
 START_S, SLOWDOWN = 120.0, 20.0
 """A run of pytest may take this long, and so many times what its tests took when they were measured."""
 TEST_TIMEOUT_S = {0: 120, 1: 120, 2: 300, HOSTS_RING: 1800}

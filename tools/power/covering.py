@@ -1,4 +1,4 @@
-"""Which tests cover a line: measured by coverage.py, kept in build/power/map while the sources are the same.
+"""Which tests cover a line: measured by coverage.py, and kept in build/power/map until the sources change.
 
 The map of a section of the tests is one database of coverage.py, and a list of the tests with their seconds.
 `python -m tools.power map` makes it; a run makes what is missing.
@@ -19,8 +19,9 @@ from pathlib import Path
 import coverage
 from coverage.numbits import numbits_to_nums
 
+from tools.kit.whole import end_marked
 from tools.power.contexts import CONTEXT_VARIABLE, FOLDER_VARIABLE, context_of
-from tools.power.copied import FOLDER, Copy
+from tools.power.copied import FOLDER, Copy, CopyError
 from tools.proof.durations import ring_of
 
 PACKAGES = ("component", "kube", "agent", "extender", "cli")
@@ -38,7 +39,10 @@ SECTIONS = {
     "1-rest": ("tests/scripted/",),
     "2-plane": ("tests/plane/",),
 }
-"""The parts that are measured one by one: test files by the beginning of their names, the first that fits."""
+"""The sections of the tests, which are measured one by one: the first whose prefix the name of a test file has."""
+SUCCESS, HAS_FAILURES = 0, 1
+"""Exit codes of pytest after a run to its end."""
+MARK_VARIABLE = "READYGATE_POWER_RUN"
 _UNRELATED = ("tests/tools/power/",)
 _CONFIG = """[run]
 branch = true
@@ -76,7 +80,7 @@ def sources_hash(copy: Copy, section: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTest:
-    """seconds: wall, next to nothing else. contexts: its own, and those of the shared fixtures that it uses."""
+    """seconds: wall, on a quiet machine. contexts: its own, and those of the shared fixtures that it uses."""
 
     id: str
     seconds: float
@@ -92,7 +96,10 @@ class MeasuredTest:
 
 
 def measure(copy: Copy, section: str, folder: Path = FOLDER / "map", files: list[str] | None = None) -> Path:
-    """Runs a section in the copy and measures it. files: these of its tests alone. Returns the map's folder."""
+    """Runs a section in the copy and measures it. files: these of its tests alone. Returns the map's folder.
+
+    Raises CopyError if pytest did not run to its end: such a map is never used.
+    """
     target = folder / section
     shutil.rmtree(target, ignore_errors=True)
     (target / "data").mkdir(parents=True)
@@ -103,12 +110,24 @@ def measure(copy: Copy, section: str, folder: Path = FOLDER / "map", files: list
     variables = {CONTEXT_VARIABLE: "", FOLDER_VARIABLE: str(target / "tests"), "COVERAGE_PROCESS_START": str(config)}
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "tools.power.contexts", "-p", "no:cacheprovider"]
     argv += ["--timeout=600", f"--rootdir={copy.folder}", *(files or test_files(copy, section))]
-    with (target / "pytest.log").open("w") as log:
-        subprocess.run(argv, cwd=copy.folder, env=copy.environ(**variables), stdout=log, stderr=log, check=False)
+    code = _run(argv, copy, variables, target / "pytest.log")
+    if code not in (SUCCESS, HAS_FAILURES):
+        raise CopyError(f"pytest ended with code {code} while it measured {section}: see {target / 'pytest.log'}")
     _combine(target)
     facts = {"hash": sources_hash(copy, section), "root": str(copy.folder), "blobs": copy.blobs()}
     (target / "sources.json").write_text(json.dumps(facts))
     return target
+
+
+def _run(argv: list[str], copy: Copy, variables: dict[str, str], log: Path) -> int:
+    """Returns the exit code of pytest. Each process that a test started is ended, also when this one is interrupted."""
+    mark = f"{os.getpid()}-map"
+    environ = copy.environ(**variables, **{MARK_VARIABLE: mark})
+    try:
+        with log.open("w") as output:
+            return subprocess.run(argv, cwd=copy.folder, env=environ, stdout=output, stderr=output).returncode
+    finally:
+        end_marked(mark, variable=MARK_VARIABLE)
 
 
 def _combine(target: Path) -> None:
@@ -120,7 +139,11 @@ def _combine(target: Path) -> None:
 
 @dataclass
 class Map:
-    """What was measured. databases: of coverage.py, each with the folder of the copy that it was measured in."""
+    """What was measured.
+
+    blobs: of each file as it was measured; "" for one of which sections measured different texts.
+    databases: of coverage.py, each with the folder of the copy that it was measured in.
+    """
 
     tests: list[MeasuredTest] = field(default_factory=list)
     blobs: dict[str, str] = field(default_factory=dict)
@@ -170,12 +193,14 @@ def _read_tests(target: Path) -> list[MeasuredTest]:
 
 
 def load(rings: Iterable[int], folder: Path = FOLDER / "map") -> Map:
-    """The maps of these rings, as far as they were measured, whatever the sources were then."""
+    """Returns the maps of these rings that exist, also those of older sources."""
     whole = Map()
     for target in _measured(rings, folder):
         whole.tests += _read_tests(target)
         facts = json.loads((target / "sources.json").read_text())
-        whole.blobs |= facts["blobs"]
+        for path, blob in facts["blobs"].items():
+            if section_of(path) in ("", target.name) and whole.blobs.setdefault(path, blob) != blob:
+                whole.blobs[path] = ""
         whole.databases.append((target / "coverage.sqlite", facts["root"]))
     return whole
 
@@ -196,10 +221,15 @@ def current(copy: Copy, section: str, folder: Path = FOLDER / "map") -> bool:
 
 
 def totals(rings: Iterable[int], root: Path, folder: Path = FOLDER / "map") -> dict[str, dict[str, float]]:
-    """Line and branch coverage in percent of each package, under these rings together."""
+    """Returns line and branch coverage in percent of each package, under these rings together.
+
+    Raises CopyError if no map of these rings exists.
+    """
+    if not (measured := _measured(rings, folder)):
+        raise CopyError("no coverage was measured for these rings: run `make test-power ARGS=map` first")
     whole = coverage.Coverage(data_file=str(folder / "all.sqlite"), config_file=False, branch=True, source=[str(root)])
     (folder / "all.sqlite").unlink(missing_ok=True)
-    whole.combine([str(part / "coverage.sqlite") for part in _measured(rings, folder)], strict=False, keep=True)
+    whole.combine([str(part / "coverage.sqlite") for part in measured], strict=False, keep=True)
     report = folder / "totals.json"
     rows: dict[str, dict[str, float]] = {}
     for package in PACKAGES:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.tools.power.checkouts import make_checkout
+from tools.kit.pid import ProcessId
 from tools.kit.waiting import wait_for
 from tools.power import campaign, covering
 from tools.power.campaign import START, Outcome, Runner
 from tools.power.choosing import Batch
-from tools.power.copied import Copy
+from tools.power.copied import Copy, CopyError
 
 TESTS = """
 import subprocess, sys, time
@@ -145,6 +146,29 @@ def test_the_map_knows_which_tests_run_a_line(measured: covering.Map, line: str,
     assert {test.id for test in measured.covering("kube/small.py", [number])} == {f"{PATH}::{test}" for test in tests}
 
 
+def test_a_run_of_pytest_that_was_cut_off_makes_no_map(copy: Copy, tmp_path: Path) -> None:
+    with pytest.raises(CopyError, match=r"pytest ended with code 3 while it measured 0-agent: see .*pytest.log"):
+        covering.measure(copy, "0-agent", tmp_path, [DIES])
+    assert covering.load([0], tmp_path).tests == []
+
+
+def test_coverage_that_was_never_measured_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CopyError, match="no coverage was measured for these rings"):
+        covering.totals([0], tmp_path, tmp_path)
+
+
+def test_a_file_of_which_sections_measured_different_texts_counts_as_changed(tmp_path: Path) -> None:
+    measured = {
+        "0-kube": {"kube/small.py": "old", "same.py": "a", PATH: "old"},
+        "0-agent": {"kube/small.py": "new", "same.py": "a", PATH: "new", DIES: "new"},
+    }
+    for section, blobs in measured.items():
+        (tmp_path / section).mkdir()
+        facts = {"hash": "", "root": "", "blobs": blobs}
+        (tmp_path / section / "sources.json").write_text(json.dumps(facts))
+    assert covering.load([0], tmp_path).blobs == {"kube/small.py": "", "same.py": "a", PATH: "old", DIES: "new"}
+
+
 # `python -m tools.power` with two faults: the first is caught, at the second a test hangs.
 PROGRAM = """
 import sys
@@ -178,3 +202,33 @@ def test_a_campaign_ended_by_sigterm_goes_on_where_it_stopped(tmp_path: Path) ->
     second = subprocess.run([*argv, "--limit", "0"], cwd=checkout, capture_output=True, text=True, timeout=120)
     assert (second.returncode, "1 to run" in second.stderr) == (3, True)
     assert "return 1" in (checkout / "build/power/planted/kube/small.py").read_text()
+
+
+HANGS = """
+import pathlib, subprocess, time
+def test_it():
+    left = subprocess.Popen(["sleep", "300"], start_new_session=True)
+    pathlib.Path("{began}").write_text(str(left.pid))
+    time.sleep(300)
+"""
+ONE_SECTION = """
+import sys
+from tools.power import __main__ as program, covering
+covering.SECTIONS = {"0-kube": ("tests/kube/",)}
+sys.exit(program.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("command", ["map", "run"])
+def test_a_map_ended_by_sigterm_is_none_and_leaves_no_process(tmp_path: Path, command: str) -> None:
+    began = tmp_path / "began"
+    files = {"kube/__init__.py": "", "tests/kube/test_hangs.py": HANGS.format(began=began)}
+    checkout = make_checkout(tmp_path / "checkout", files, instruments=True)
+    argv = [sys.executable, "-c", ONE_SECTION, command, "--rings", "0"]
+    child = subprocess.Popen(argv, cwd=checkout, stderr=subprocess.PIPE, text=True)
+    assert wait_for(lambda: began.exists() and began.read_text(), timeout_s=60)
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert list((checkout / "build/power/map").glob("*/sources.json")) == []
+    assert ProcessId.of(int(began.read_text())) is None
