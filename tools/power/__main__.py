@@ -7,7 +7,7 @@ report    prints the tables, and compares them with what is demanded
 coverage  prints line and branch coverage of each package under the rings that were measured
 
 Exit code: 0 done. 1 `report`: less is caught than is demanded. 2 it cannot run: the cause is printed. 3 `run` stopped
-at --limit or --minutes, faults are left. 130 ended by a signal; the next run goes on with the fault that it was at.
+at --limit or --minutes, and faults are left. 130 ended by a signal; the next run begins with the interrupted fault.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import signal
 import sys
 import time
 from types import FrameType
+from typing import Any
 
 from tools.kit.endings import ENDINGS, EXIT_INTERRUPTED, interrupt_once
 from tools.power import catalogue, covering, report
@@ -24,7 +25,7 @@ from tools.power.campaign import Campaign, Runner, reach_ring_3
 from tools.power.choosing import HOSTS_RING, Choosing
 from tools.power.copied import FOLDER, ROOT, Copy, CopyError
 from tools.power.fault import Fault, FaultError
-from tools.power.results import Result, Results
+from tools.power.results import Results
 
 EXIT_LESS, EXIT_CANNOT, EXIT_LEFT = 1, 2, 3
 MEASURED = FOLDER / "copy"
@@ -57,9 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=int, metavar="N", help="at most N faults in this run")
     parser.add_argument("--minutes", type=float, metavar="M", help="begin no fault after M minutes")
     parser.add_argument("--rings", type=_rings, default=(0, 1, 2, 3), metavar="0,1", help="these rings (default: all)")
-    parser.add_argument(
-        "--old-map", action="store_true", help="take the map that is there, though the sources have changed"
-    )
+    parser.add_argument("--old-map", action="store_true", help="use the present map although sources have changed")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser
 
@@ -105,15 +104,15 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    found = report.tables(_of_catalogue(catalogue.catalogue(Copy(folder=ROOT), arguments.only)))
+    found = _tables(catalogue.catalogue(Copy(folder=ROOT), arguments.only))
     print(json.dumps(found) if arguments.output == "json" else report.text(found))
     return EXIT_LESS if report.falls_short(found) else 0
 
 
-def _of_catalogue(faults: list[Fault]) -> list[Result]:
-    """Results of faults that the catalogue has today."""
+def _tables(faults: list[Fault]) -> dict[str, Any]:
     rows = Results().rows
-    return [rows[fault.id] for fault in faults if fault.id in rows]
+    present = [rows[fault.id] for fault in faults if fault.id in rows]
+    return report.tables(present, without_result=len(faults) - len(present))
 
 
 def _coverage(arguments: argparse.Namespace) -> int:
@@ -157,7 +156,7 @@ class _Run:
         if code == 0 and HOSTS_RING in self._arguments.rings:
             code = self._all(campaign, reach_ring_3(faults, self.results, catalogue.rank), self._arguments.rings)
         if self._arguments.output == "table":
-            print(report.text(report.tables(_of_catalogue(listed))))
+            print(report.text(_tables(listed)))
         return code
 
     def _all(self, campaign: Campaign, faults: list[Fault], rings: list[int]) -> int:

@@ -1,4 +1,4 @@
-"""The tables of a campaign. Pure."""
+"""The tables of a campaign, and whether it reaches what is demanded. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,8 +10,11 @@ DEMANDED_OF_GATE, DEMANDED_OF_WHOLE = 95.0, 90.0
 RINGS = (0, 1, 2, 3)
 
 
-def tables(rows: Iterable[Result]) -> dict[str, Any]:
-    """parts: part -> faults, caught by ring, uncaught. gate: half -> figures. whole_only, uncaught: one row a fault."""
+def tables(rows: Iterable[Result], *, without_result: int = 0) -> dict[str, Any]:
+    """parts: part -> faults, caught by ring, uncaught. gate: half -> figures. whole_only, uncaught: one row a fault.
+
+    without_result: how many faults of the catalogue have none yet; the figures are of the others.
+    """
     listed = list(rows)
     parts: dict[str, dict[str, int]] = {}
     for row in listed:
@@ -24,6 +27,7 @@ def tables(rows: Iterable[Result]) -> dict[str, Any]:
         "whole": _percent(sum(row.is_caught for row in listed), len(listed)),
         "whole_only": [_facts(row) for row in listed if row.is_caught and not row.gate],
         "uncaught": [_facts(row) for row in listed if not row.is_caught],
+        "without_result": without_result,
         "unreliable": sorted({test for row in listed for test in row.unreliable}),
     }
 
@@ -60,6 +64,8 @@ def text(found: Mapping[str, Any]) -> str:
         lines.append(f"| {part} | {' | '.join(str(counts[head]) for head in heads)} |")
     sums = [str(sum(counts[head] for counts in found["parts"].values())) for head in heads]
     lines += [f"| all | {' | '.join(sums)} |", "", f"The whole proof catches {found['whole']} % of the faults."]
+    if found["without_result"]:
+        lines.append(f"{found['without_result']} more faults have no result yet: they are in no figure.")
     for half, use in ((1, "by which the gate is chosen"), (2, "by which it is reported")):
         gate = found["gate"][half]
         lines.append(

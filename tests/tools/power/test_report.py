@@ -30,6 +30,13 @@ def test_what_only_the_whole_proof_and_what_nothing_catches_is_listed() -> None:
     assert "- policy: b.py, line 1 (ring 2: tests/plane/test_b.py::test_c)" in report.text(found)
 
 
+def test_faults_without_a_result_are_counted_and_in_no_figure() -> None:
+    found = report.tables([BY_GATE, HUNG], without_result=3)
+    assert (found["whole"], found["gate"][2]["faults"]) == (100.0, 1)
+    assert "\n3 more faults have no result yet: they are in no figure.\n" in report.text(found)
+    assert "no result yet" not in report.text(report.tables([BY_GATE]))
+
+
 def test_less_than_is_demanded_is_noticed() -> None:
     assert report.falls_short(report.tables([BY_GATE, BY_WHOLE]))
     assert not report.falls_short(report.tables([BY_GATE, HUNG]))
