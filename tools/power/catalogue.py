@@ -23,13 +23,13 @@ from tools.power.mutator import Mutation, Mutator
 SEED = 29
 PYTHON_PARTS = {
     "policy": ("extender/policy/", 36),
-    "verbs": ("extender/verbs/", 16),
+    "verbs": ("extender/verbs/", 12),
     "serve": ("extender/serve/", 26),
     "agent": ("agent/", 56),
     "kube": ("kube/", 16),
     "cli": ("cli/", 16),
 }
-"""Part -> beginning of its files, number of faults."""
+"""Part -> prefix of its files, number of faults."""
 _GENERATED = ("api_pb2.py",)
 _OPERATOR_SHARE, _FILE_SHARE, _ROOM_SHARE = 6, 8, 6
 HANDS: tuple[ByHand, ...] = (*PLAYBOOKS, *CHART, *UNITS, *POLICIES, *IMAGE)

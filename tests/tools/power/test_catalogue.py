@@ -38,9 +38,10 @@ def test_a_fault_whose_text_is_gone_is_an_error_that_names_the_file() -> None:
         catalogue.of_hands(CHECKOUT, [row])
 
 
-def test_a_part_has_as_many_faults_as_are_wanted_with_none_twice_in_a_function() -> None:
-    found = catalogue.of_python(CHECKOUT, ["serve"])
-    assert len(found) == catalogue.PYTHON_PARTS["serve"][1]
+@pytest.mark.parametrize("part", ["serve", "verbs"])
+def test_a_part_has_as_many_faults_as_are_wanted_with_none_twice_in_a_function(part: str) -> None:
+    found = catalogue.of_python(CHECKOUT, [part])
+    assert len(found) == catalogue.PYTHON_PARTS[part][1]
     functions = Counter(tuple(fault.id.split(":")[:2]) for fault in found)
     assert max(functions.values()) == 1
 
