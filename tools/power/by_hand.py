@@ -1,14 +1,13 @@
-"""What a row of the faults written by hand is."""
+"""A fault that was written by hand: one row of the `by_hand_*` tables."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """`old`, which the file holds exactly once, becomes `new`. what: the mistake that somebody has made.
+    """`old`, which the file holds exactly once, becomes `new`. what: the mistake, as its effect.
 
-    tests: files or folders that could catch it. regenerate: what is made of the chart is made again (`make manifests`),
-    as the contributor who changed the chart would do.
+    tests: files or folders that could catch it. regenerate: `make manifests` runs after the change.
     """
 
     part: str

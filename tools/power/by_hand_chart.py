@@ -1,4 +1,4 @@
-"""Faults of the chart: its templates, values and alerts. What is made of them is made again after each."""
+"""Faults of the chart: its templates, values and alerts. `make manifests` runs after each."""
 
 from tools.power.by_hand import ByHand
 
@@ -26,7 +26,7 @@ CHART: tuple[ByHand, ...] = (
         _AGENT,
         "          httpGet: {path: /readyz, port: health}",
         "          httpGet: {path: /livez, port: health}",
-        "a pod is Ready whatever its checks find",
+        "a pod is Ready even if its checks fail",
     ),
     _row(_AGENT, "      readinessGates:\n", "      readinessGate:\n", "the agent's condition makes no pod unready"),
     _row(
@@ -35,7 +35,12 @@ CHART: tuple[ByHand, ...] = (
         "      terminationGracePeriodSeconds: 10",
         "no agent on tainted nodes",
     ),
-    _row(_AGENT, "readOnly: {{ not (has $path $taken.writes) }}", "readOnly: {{ has $path $taken.writes }}", "mounts"),
+    _row(
+        _AGENT,
+        "readOnly: {{ not (has $path $taken.writes) }}",
+        "readOnly: {{ has $path $taken.writes }}",
+        "folders that checks write to are read-only",
+    ),
     _row(_AGENT, "fieldPath: metadata.uid", "fieldPath: metadata.name", "the agent does not know its pod's uid"),
     _row(_AGENT_SETTINGS, '"stateFile" "/state/checks.json"', '"stateFile" "/tmp/checks.json"', "state in /tmp"),
     _row(_AGENT_SETTINGS, '"severity" "gate"', '"severity" "warning"', "a node without a CNI stays open"),
@@ -86,7 +91,7 @@ CHART: tuple[ByHand, ...] = (
         "templates/extender/rights.yaml",
         "  resources: [nodes]\n  verbs: [list, watch, patch]",
         "  resources: [nodes]\n  verbs: [list, watch]",
-        "no kick",
+        "the extender cannot kick a node",
     ),
     _row(
         "templates/extender/rights.yaml",
@@ -98,7 +103,7 @@ CHART: tuple[ByHand, ...] = (
         "templates/hooks/uninstall.yaml",
         "command: [readygate, unregistered, ",
         "command: [readygate, status, ",
-        "helm uninstall removes an extender that is still asked",
+        "helm uninstall removes an extender that kube-scheduler still calls",
     ),
     _row(
         "files/alerts.yaml",

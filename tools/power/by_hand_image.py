@@ -10,7 +10,7 @@ def _row(file: str, old: str, new: str, what: str) -> ByHand:
 
 
 IMAGE: tuple[ByHand, ...] = (
-    _row("Containerfile", "USER 69375:69375", "USER 0:0", "a container runs as root unless it is told"),
+    _row("Containerfile", "USER 69375:69375", "USER 0:0", "a container runs as root by default"),
     _row("Containerfile", "COPY kube kube\n", "", "the image lacks a package"),
     _row("Containerfile", "ENV PATH=/usr/local/bin:/usr/bin:/bin", "ENV PATH=/usr/bin:/bin", "no command is found"),
     _row("Containerfile", "PYTHONUNBUFFERED=1", "PYTHONUNBUFFERED=", "log lines are late"),
@@ -19,7 +19,7 @@ IMAGE: tuple[ByHand, ...] = (
         "tree.py",
         "header.mode, header.mtime = entry.mode, mtime_s",
         "header.mode, header.mtime = 0o644, mtime_s",
-        "modes",
+        "no file of the image is executable",
     ),
     _row(
         "oci.py",

@@ -80,7 +80,7 @@ PLAYBOOKS: tuple[ByHand, ...] = (
         f"{_SCHEDULER}/tasks/register.yml",
         "{'resourceVersion': __readygate_scheduler_config_look.seen.cluster.metadata.resourceVersion}",
         "{}",
-        "what somebody else wrote to kubeadm's ConfigMap in the meantime is lost",
+        "a concurrent write to kubeadm's ConfigMap is lost",
         _OF_SCHEDULER,
     ),
     _row(
@@ -111,12 +111,12 @@ PLAYBOOKS: tuple[ByHand, ...] = (
         "a change that failed in the middle is confirmed",
         _OF_SCHEDULER,
     ),
-    _row(_CHANGE, "            self.dead_man.arm()\n", "", "nobody ends an interrupted change", _OF_SCHEDULER),
+    _row(_CHANGE, "            self.dead_man.arm()\n", "", "no timer ends an interrupted change", _OF_SCHEDULER),
     _row(
         _CHANGE,
         '        if digest(read(job["target"])) != job["expected"]:\n            raise',
         '        if digest(read(job["target"])) == b"":\n            raise',
-        "a manifest that somebody else changed is overwritten",
+        "a manifest that was changed in the meantime is overwritten",
         _OF_SCHEDULER,
     ),
     _row(
@@ -137,7 +137,7 @@ PLAYBOOKS: tuple[ByHand, ...] = (
         _LEASE,
         "wall - renewed(lease) > silent_s(lease)",
         "wall - renewed(lease) < silent_s(lease)",
-        "lock",
+        "a run takes over a lock that is still renewed",
         _OF_ROLLOUT,
     ),
     _row(
@@ -214,7 +214,7 @@ PLAYBOOKS: tuple[ByHand, ...] = (
         f"{_NODE}/vars/main.yml",
         "> readygate_node_max_failed_percent | int * __readygate_node_tried | int }}",
         ">= readygate_node_max_failed_percent | int * __readygate_node_tried | int }}",
-        "one host fewer may fail than was said",
+        "one host fewer may fail than the setting allows",
         _OF_NODE,
     ),
 )

@@ -25,7 +25,7 @@ POLICIES: tuple[ByHand, ...] = (
         _AGENT,
         "      && request.userInfo.extra['authentication.kubernetes.io/pod-name'] == [object.metadata.name]\n",
         "",
-        "an agent may write to the pod of another agent with the name it had",
+        "an agent may write to a pod of another name",
     ),
     _row(
         _AGENT,
@@ -53,7 +53,10 @@ POLICIES: tuple[ByHand, ...] = (
         "a condition may be written ten times",
     ),
     _row(
-        _SHARED, "&& variables.oldStatus.all(key, key == 'conditions' || key in variables.status)", "", "drops fields"
+        _SHARED,
+        "&& variables.oldStatus.all(key, key == 'conditions' || key in variables.status)",
+        "",
+        "fields may be removed",
     ),
     _row(
         _SHARED,

@@ -17,7 +17,7 @@ from tools.proof.durations import ring_of
 from tools.proof.selection import LIST, in_gate, read
 
 HOSTS_RING = 3
-# Ring 3 is not measured: what of it shows most of a part of the product.
+# Ring 3 is not measured. These are the tests of it that use most of a part.
 HOST_TESTS = {
     "policy": ("tests/hosts/deployment/test_fault.py", "tests/hosts/deployment/test_deploy.py"),
     "verbs": ("tests/hosts/deployment/test_deploy.py", "tests/hosts/deployment/test_fault.py"),
@@ -27,14 +27,15 @@ HOST_TESTS = {
     "cli": ("tests/hosts/deployment/test_people.py",),
 }
 GUESSED_S = 2.0
-"""Of a test that was never measured."""
+"""Assumed time of a test that was never measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Tests of one ring that one run of pytest has. gate: those of the gate, else those of the whole proof alone.
+    """The tests of one ring for one run of pytest. gate: those in the gate, else those that only the whole proof runs.
 
-    tests: ids in their order. files: all of these, where no map says more. seconds: what they take, about.
+    tests: ids in their order. files: all tests of these, where there is no map. seconds: an estimate. key: changes with
+    the tests and with their files.
     """
 
     ring: int
@@ -46,7 +47,7 @@ class Batch:
 
     @property
     def paths(self) -> list[str]:
-        """What pytest collects, in the order in which it is to run."""
+        """Returns the files that pytest collects, in the order in which it must run them."""
         return list(dict.fromkeys([*(test.partition("::")[0] for test in self.tests), *self.files]))
 
     @property
@@ -55,7 +56,7 @@ class Batch:
 
 
 class Choosing:
-    """Of one copy and its map. Tests of files that have changed since the map was made are chosen as whole files."""
+    """Chooses tests by the map of a copy. Of test files that have changed since then, all tests are chosen."""
 
     def __init__(self, copy: Copy, covered: Map) -> None:
         self._copy = copy
@@ -91,7 +92,7 @@ class Choosing:
         return Batch(ring, gate, tuple(test for test, _ in mine), whole, seconds, key)
 
     def _listed(self, file: str) -> bool:
-        """Whether the whole proof alone has tests of the file."""
+        """Whether the file has tests that only the whole proof runs."""
         return any(line.what.startswith(file) or line.covers(file) for line in self._lines)
 
     def _expanded(self, paths: Iterable[str]) -> list[str]:
@@ -127,7 +128,7 @@ class Choosing:
         return [path for path in near if known.get(path) != self.blobs[path]]
 
     def _of_constant(self, fault: Fault) -> list[MeasuredTest]:
-        """What covers the lines of other files that use a constant which its own file does not use."""
+        """Returns the tests of lines in other files that use the constant; its own file does not use it."""
         found: dict[str, MeasuredTest] = {}
         word = re.compile(rf"\b{re.escape(fault.constant)}\b")
         package = f"{fault.file.partition('/')[0]}/"
@@ -139,6 +140,6 @@ class Choosing:
 
 
 def _mirror(file: str) -> str:
-    """The tests of a module by its name: extender/policy/caps.py -> tests/extender/policy/test_caps.py."""
+    """Returns the test file of a module: extender/policy/caps.py -> tests/extender/policy/test_caps.py."""
     folder, _, name = file.rpartition("/")
     return f"tests/{folder}/test_{name}"

@@ -1,6 +1,7 @@
-"""The copy of the checkout that faults are planted in: a clone that shares git's objects, with what is not committed.
+"""A copy of the checkout: a clone that shares git's objects, with the changes that are not committed.
 
-It is in build/power/copy. The user's checkout and its git directory are only read.
+Maps are measured in build/power/copy, faults are planted in build/power/planted. The user's checkout and its git
+directory are only read.
 """
 
 import fcntl
@@ -28,7 +29,7 @@ def _git(folder: Path, *words: str) -> str:
 
 
 class Copy:
-    """checkout: what is copied. folder: where the copy is. One process at a time works in a copy."""
+    """checkout: what is copied. folder: where the copy is. One process at a time uses a copy."""
 
     def __init__(self, checkout: Path = ROOT, folder: Path = FOLDER / "copy") -> None:
         self.checkout = checkout
@@ -67,7 +68,7 @@ class Copy:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """While this lasts no other process plants or measures in the copy. Raises CopyError if one does already."""
+        """No other process plants or measures in the copy during the block. Raises CopyError if one does already."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         with self.folder.with_suffix(".lock").open("a") as lock:
             try:
@@ -85,20 +86,20 @@ class Copy:
         self._forget_compiled(name)
 
     def restore(self, *names: str) -> None:
-        """Takes back what was planted in the files, and whatever a test wrote."""
+        """Restores the files, and removes what tests wrote."""
         _git(self.folder, "checkout", "--quiet", "--force", ".")
         _git(self.folder, "clean", "-qfd")
         for name in names:
             self._forget_compiled(name)
 
     def _forget_compiled(self, name: str) -> None:
-        """Python takes a compiled file for current if time (in seconds) and size of its source are the same."""
+        """Python uses a compiled file if the time (in seconds) and the size of its source are still the same."""
         path = self.folder / name
         for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
             compiled.unlink(missing_ok=True)
 
     def files(self, *prefixes: str) -> list[str]:
-        """Tracked files whose names begin with one of the prefixes; all without any."""
+        """Returns the tracked files whose names begin with one of the prefixes; without any prefix all files."""
         names = _git(self.folder, "ls-files", "-z").split("\0")
         return sorted(name for name in names if name and (not prefixes or name.startswith(prefixes)))
 
@@ -108,6 +109,6 @@ class Copy:
         return {name: facts.split()[1] for facts, _, name in rows}
 
     def environ(self, **more: str) -> dict[str, str]:
-        """For a process that works in the copy: modules come from there, and no measuring goes on by itself."""
+        """Returns the environment of a process in the copy: modules come from there, and coverage.py stays off."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("COVERAGE_", "PYTEST_"))}
         return {**kept, "PYTHONPATH": str(self.folder), **more}

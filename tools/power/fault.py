@@ -9,7 +9,7 @@ class FaultError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """id: the same as long as the piece of code is. part: policy, agent, chart, ... `start` is an offset in characters.
+    """id: stays the same while the piece of code does. part: policy, agent, chart, ... start: an offset in characters.
 
     lines: those of the changed statement, or, for what runs once at import, of the code that uses it; empty: unknown.
     constant: the name that the changed statement gives a value at import, if it does.
@@ -33,7 +33,7 @@ class Fault:
         return not self.tests
 
     def planted_in(self, text: str) -> str:
-        """The file's text with the fault. Raises FaultError if the text is another one."""
+        """Returns the text with the fault. Raises FaultError if it does not hold `old` at `start`."""
         end = self.start + len(self.old)
         if text[self.start : end] != self.old:
             raise FaultError(f"{self.id}: {self.file} does not hold {self.old!r} at character {self.start}")

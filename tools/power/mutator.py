@@ -29,7 +29,6 @@ COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
 }
 TWINS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 UNITS = ("_s", "_ms", "_ns", "_bytes", "_seconds", "_mib", "_S", "_MS", "_NS", "_BYTES", "_SECONDS")
-LOGS = {"debug", "info", "warning", "error", "exception", "critical"}
 NOT_SWAPPED = {
     "min",
     "max",
@@ -58,7 +57,10 @@ class _Edit:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in the tree a node is. constant: the name that its statement assigns at import, if it does."""
+    """Where in the tree a node is.
+
+    constant: the name that its statement assigns at import; "" for another statement at import, None in a function.
+    """
 
     function: str
     statement: ast.stmt
@@ -67,7 +69,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """id: the same as long as the statement is. function: the qualified name of that which holds it."""
+    """id: stays the same while its statement does. function: the qualified name of the function around it."""
 
     id: str
     part: str
@@ -78,7 +80,7 @@ class Mutation:
 
 
 class Mutator:
-    """Of one file."""
+    """Finds the places of one file that can be changed, and makes faults of them."""
 
     def __init__(self, part: str, file: str, text: str) -> None:
         self._part = part
@@ -106,7 +108,7 @@ class Mutator:
         return self._bytes[start:end].decode()
 
     def places(self) -> list[Mutation]:
-        """All that can be changed, in the file's order. Some change nothing: `fault` finds these."""
+        """Returns all possible changes, in the file's order. `fault` detects those that mean the same."""
         found: list[Mutation] = []
         seen: Counter[str] = Counter()
         for place, edit in self._edits(self._tree.body, "", None):
@@ -123,7 +125,7 @@ class Mutator:
         return b" ".join(self._bytes[start:end].split())[:120]
 
     def fault(self, mutation: Mutation) -> Fault | None:
-        """None where the changed text is no Python, or means the same."""
+        """Returns None where the changed text is not Python, or means the same."""
         edit = mutation.edit
         changed = (self._bytes[: edit.start] + edit.new.encode() + self._bytes[edit.end :]).decode()
         if not self._means_another(changed):
@@ -169,8 +171,7 @@ class Mutator:
             if isinstance(statement, ast.FunctionDef | ast.ClassDef):
                 yield from self._definition(statement, function)
                 continue
-            own = constant if function else _assigned(statement)
-            place = _Place(function, statement, own if not function else constant)
+            place = _Place(function, statement, constant if function else _assigned(statement))
             yield from ((place, edit) for edit in self._of_statement(statement, inside=bool(function)))
             for expression in _expressions(statement):
                 yield from ((place, edit) for edit in self._of_expression(expression, statement))
@@ -308,7 +309,7 @@ def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def _expressions(node: ast.stmt) -> Iterator[ast.expr]:
-    """Those that a statement evaluates itself; no annotation, no text of an error."""
+    """Yields the expressions that a statement evaluates itself, without annotations and texts of errors."""
     match node:
         case ast.Assign(value=value) | ast.AugAssign(value=value):
             yield value
@@ -356,7 +357,8 @@ def _can_be_dropped(node: ast.stmt) -> bool:
     return False
 
 
-def _assigned(node: ast.stmt) -> str | None:
+def _assigned(node: ast.stmt) -> str:
+    """Returns the name that the statement gives a value; "" if it gives none."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
             return name
@@ -364,7 +366,7 @@ def _assigned(node: ast.stmt) -> str | None:
 
 
 def _of_unit(node: ast.Constant, statement: ast.stmt) -> bool:
-    """Whether the number is all that a name with a unit is given."""
+    """Whether the statement gives just this number to a name with a unit."""
     match statement:
         case (
             ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(target=ast.Name(id=name), value=value)

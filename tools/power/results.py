@@ -1,7 +1,7 @@
-"""What came of each fault: build/power/results.jsonl, a line for each; of several the last one counts.
+"""The result of each fault, a line of build/power/results.jsonl. Of several lines for a fault the last one counts.
 
-A result holds while what it is about is the same: for a catch the faulty file, the catching test's file and whether the
-gate has that test; for a fault that nothing caught each batch of tests that was tried.
+A catch holds until the faulty file or the file of the test changes, or the test enters or leaves the gate. The result
+of a fault that nothing caught holds until its file or one of its batches of tests changes.
 """
 
 import json
@@ -62,7 +62,7 @@ class Results:
             file.write(("\n" if cut else "") + json.dumps(asdict(row)) + "\n")
 
     def of(self, fault: str, file_blob: str) -> Result | None:
-        """The result of a fault in this very text of its file."""
+        """Returns the result of a fault, unless its file had another text then."""
         row = self.rows.get(fault)
         return row if row is not None and row.file_blob == file_blob else None
 
@@ -72,5 +72,5 @@ def _ends_a_line(path: Path) -> bool:
 
 
 def merged(before: Result | None, now: Result) -> Result:
-    """A new result keeps which batches an earlier one of the same text had tried in vain."""
+    """Adds the batches that an earlier result of the same text had tried, and that caught nothing."""
     return now if before is None else replace(now, tried={**before.tried, **now.tried})
