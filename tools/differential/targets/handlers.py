@@ -159,7 +159,7 @@ def _looked_up(host: str) -> list[names.Address]:
 
 
 def _action(random: Random) -> Json:
-    port = _made(random, PARTS_OF_PORTS) if maybe(random, 0.1) else random.choice(PORTS)
+    port = _apart(_made(random, PARTS_OF_PORTS)) if maybe(random, 0.1) else random.choice(PORTS)
     match random.choice(("exec", "exec", "tcp", "tcp", "tcp", "http", "none")):
         case "exec":
             return {"exec": {"command": [random.choice(WORDS_OF_COMMANDS) for _ in range(random.randint(1, 3))]}}
@@ -173,6 +173,11 @@ def _action(random: Random) -> Json:
 
 def _made(random: Random, of: Sequence[str]) -> str:
     return "".join(random.choice(of) for _ in range(random.randint(1, 6)))
+
+
+def _apart(port: str) -> str:
+    """With no digit before the number of a server: in an answer, digits before the true port may look like it, too."""
+    return re.sub(f"(?<=[0-9])(?={BOTH})", "+", port)
 
 
 def _variable(random: Random) -> Json:
