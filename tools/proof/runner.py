@@ -70,15 +70,18 @@ class Runner:
         """Runs a step, then ends the processes that it leaves. held: the output is printed as a whole at the end."""
         started = time.monotonic()
         mark = f"{os.getpid()}-{step.name}"
-        child = subprocess.Popen(
-            [*HUMBLE, *step.command] if step.humble else step.command,
-            cwd=ROOT / step.folder,
-            env={**os.environ, **self._environ, **step.environ, STEP_VARIABLE: mark},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        try:
+            child = subprocess.Popen(
+                [*HUMBLE, *step.command] if step.humble else step.command,
+                cwd=ROOT / step.folder,
+                env={**os.environ, **self._environ, **step.environ, STEP_VARIABLE: mark},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
+        except OSError as e:
+            return Row(step.name, "FAILED (start)", note=f"{e.filename or step.command[0]}: {e.strerror}")
         self._children.append(child)
         if self.interrupts:  # by a signal that came while it was started
             self._pass_on(child)

@@ -106,6 +106,14 @@ def test_only_steps_that_need_a_failed_one_are_not_run(tmp_path):
     assert ["FAILED (1)", "NOT RUN", "passed", "NOT RUN", "passed"] == [row.result for row in rows]
 
 
+def test_a_step_that_cannot_be_started_has_failed_and_the_others_run(tmp_path):
+    rows = play(
+        tmp_path, lanes=((Step("gone", ("/no/such/program",), ""), shell("next", "true")), (shell("a", "true"),))
+    )
+    assert ["FAILED (start)", "passed", "passed"] == [row.result for row in rows]
+    assert "/no/such/program: No such file or directory" == rows[0].note
+
+
 def test_a_failed_test_is_not_run_again(tmp_path):
     count = tmp_path / "count"
     rows = play(tmp_path, lanes=((shell("once", f"echo run >> {count}; exit 1"),), (shell("other", "true"),)))
