@@ -6,7 +6,6 @@ kubelet says of them does not follow from what the agent says.
 
 import itertools
 import json
-import os
 import re
 import subprocess
 import threading
@@ -42,8 +41,7 @@ PORT = 8080
 GRANTED = {"ServiceAccount", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 READINESS = {"periodSeconds": 1, "timeoutSeconds": 6, "failureThreshold": 2}
 BUDGET_S = 2 * 1 + 6  # failures, period, timeout
-# An agent that is silent for so long closes its node; the shortest time where hosts die often, on an idle machine.
-SILENT_S = 9 if int(os.environ.get("READYGATE_KILLS", "1")) > 1 else 20
+SILENT_S = 20  # an agent that is silent for so long closes its node
 RELIST_S = 1.5  # a kubelet's second, and the time to tell of it
 
 ASK = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:9374/checks', timeout=5).read().decode())"

@@ -1,11 +1,10 @@
 """What the agent finds of a real kubelet that lives and does not do: its Lease stands still, its PLEG is not healthy.
 
 The second takes its three minutes: so long a kubelet waits before it says so (genericPlegRelistThreshold in
-pkg/kubelet/kubelet.go). So it is played with READYGATE_FAULTS=N only, as the other long ones of this folder are whole.
+pkg/kubelet/kubelet.go), so only `make test-all` plays it.
 """
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from agent.wire.condition import REASON_PLEG_UNHEALTHY
 from tests.hosts.service.node_mode import Node, Verdicts
 from tests.hosts.waiting import wait_until
 from tools.kit.programs import Program
+from tools.kit.scope import WHOLE
 
 NAME = "readygate-test-no-renewals"
 # Three minutes, and the time that a call that hangs takes to tell of it; under load more.
@@ -74,7 +74,7 @@ UNHEALTHY = pytest.param(REASON_PLEG_UNHEALTHY, runtime_stands_still, True, id="
     ("finding", "fault", "closes"),
     [
         pytest.param(KUBELET_LEASE_SILENT, lease_is_not_renewed, False, id="its Lease stands still, which is told"),
-        *([UNHEALTHY] if "READYGATE_FAULTS" in os.environ else []),
+        *([UNHEALTHY] if WHOLE else []),
     ],
 )
 def test_a_kubelet_that_lives_and_does_not_do_is_found_and_is_well_again(

@@ -1,10 +1,6 @@
-"""The agent in mode node beside real kubelets: they stop, die and come back; a runtime stands still; faults by chance.
-
-READYGATE_FAULTS=N faults instead of 10.
-"""
+"""The agent in mode node beside real kubelets: they stop, die, come back; a runtime stands still; faults by chance."""
 
 import json
-import os
 import random
 import re
 import statistics
@@ -17,8 +13,9 @@ from tests.hosts.conftest import ARTEFACTS
 from tests.hosts.service.node_mode import BUDGET_S, NAME, Node, Said, Verdicts, Word, same
 from tests.hosts.waiting import wait_until
 from tools.kit.programs import Program
+from tools.kit.scope import draws
 
-FAULTS = int(os.environ.get("READYGATE_FAULTS", "10"))
+FAULTS = draws(gate=10, whole=100)
 QUIET_S = 1.5  # what both say stands for so long before it counts as settled
 
 
