@@ -60,8 +60,8 @@ def read(healthz: bytes, max_age_s: float, livez: bytes = b"") -> tuple[str, str
 
 
 def _is_alive(livez: bytes) -> bool | None:
-    """None where the answer does not tell. kube-proxy's /livez never has `nodeEligible`: one that has it is an answer of
-    a server that makes no difference between the two paths."""
+    """None where the answer does not tell. kube-proxy's /livez never has `nodeEligible`: one that has it comes from a
+    server that makes no difference between the two paths."""
     answer = _answer(livez)
     if answer is None or "nodeEligible" in answer.keys:
         return None

@@ -20,10 +20,11 @@ not asked whether they reach them: agents would have to trust one another, over 
 | peers, or an API server, are not reached, or kube-proxy has just gone, and that is all | warned |
 
 A packet that is too large for some hop, whose complaint does not come back, shows as "connected, then silent". The way
-back is the next run. kube-proxy answers 503 while its node is about to be deleted, also where it is well. Releases 1.28
-and later say that this is why; where theirs does not say whether it is well, too, `/livez` is asked. `peers` may be the same list on all nodes: a node leaves itself out. The kernel tells of a default
-route that comes or goes and of a link that is down, and the check runs at once; that counts as one failure, the next
-one when the kernel has told nothing more for 0.4 s.
+back is the next run. kube-proxy answers 503 while its node is about to be deleted, also where it is well: releases from
+1.28 on report that this is why. Where theirs does not report whether it is well, `/livez` is asked, too. `peers` may be
+the same list on all nodes: a node leaves itself out. The kernel tells of a default route that comes or goes and of a
+link that is down, and the check runs at once; that counts as one failure, the next one when the kernel has told nothing
+more for 0.4 s.
 """
 
 import socket
@@ -295,7 +296,9 @@ def _speak(link: socket.socket, place: Place, settings: Settings) -> Talk[Way]:
 
 def _livez(place: Place) -> Generator[Wait, bool, bytes]:
     """Empty where no answer comes."""
-    with socket.socket(family_of(place.address), socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC) as link:
+    with socket.socket(
+        family_of(place.address), socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+    ) as link:
         try:
             yield from connect(link, (place.address, place.port))
             yield from _send(link, _request("/livez", place, 0))

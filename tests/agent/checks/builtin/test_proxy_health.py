@@ -139,7 +139,11 @@ DELETED = from_1_28("/healthz", Proxy(OLD, deleted=True))
     ("no answer", b"", "reached"),
     ("a server without that path", NONE, "reached"),
     ("a server that answers each path alike", DELETED, "reached"),
-    ("another status", reply(500, '{"lastUpdated": "2026-09-01T00:00:00Z", "currentTime": "2026-09-01T00:00:00Z"}'), "reached"),
+    (
+        "another status",
+        reply(500, '{"lastUpdated": "2026-09-01T00:00:00Z", "currentTime": "2026-09-01T00:00:00Z"}'),
+        "reached",
+    ),
     ("half an answer", from_1_28("/livez", Proxy(OLD, late=True))[:90], "reached"),
     ("it is not well", from_1_28("/livez", Proxy(OLD, late=True)), "its rules are too old"),
 )
