@@ -245,15 +245,10 @@ def test_what_is_wrong_with_the_file_itself_is_told_apart(
         assert f"{CLIENT}{'' if words.startswith(':') else ' '}{words}" == found.output
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads each file")
-def test_a_file_that_cannot_be_read_is_unknown_and_what_is_broken_beside_it_is_reported(tmp_path: Path) -> None:
-    made(tmp_path, days=90, name="kubelet.crt").chmod(0)
+def test_what_cannot_be_read_is_unknown_and_what_is_broken_beside_it_is_reported(tmp_path: Path) -> None:
     (tmp_path / CLIENT).touch()
-    found = Check(Settings(str(tmp_path)), 60.0)()
-    assert (
-        Finding(CheckState.UNKNOWN, f"cannot read {tmp_path}/kubelet.crt: Permission denied; {CLIENT} is empty")
-        == found
-    )
+    found = Check(Settings(str(tmp_path), (CLIENT, f"{CLIENT}/a")), 60.0)()
+    assert unknown(f"cannot read {tmp_path}/{CLIENT}/a: Not a directory; {CLIENT} is empty") == found
 
 
 @cases(
