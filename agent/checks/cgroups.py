@@ -28,10 +28,10 @@ def group_of_pods(cgroup: str, root: str | None) -> str:
     Raises NotThereError where the machine has none, CannotLookError where the search could not end or finds several.
     """
     hierarchy = _hierarchy(cgroup)
-    configured = [path for name in _names(root or "/") if Path(path := f"{hierarchy}/{name}").is_dir()]
+    configured = [path for name in _names(root or "/") if _is_there(path := f"{hierarchy}/{name}")]
     used = [path for path in configured if _has_threads(path)]
     if used or (configured and root is not None):
-        return _only(used or configured)
+        return _only(used) if used else configured[0]
     found = list(_search(hierarchy, none_there=not configured))
     used = [path for path in found if _has_threads(path)]
     if not configured and not found:
@@ -41,10 +41,18 @@ def group_of_pods(cgroup: str, root: str | None) -> str:
 
 def _hierarchy(cgroup: str) -> str:
     """Of version 1 each controller has one of its own."""
-    if not Path(cgroup).is_dir():
+    if not _is_there(cgroup):
         raise NotThereError(f"{cgroup} is not there: needs {NEEDS}")
     one = f"{cgroup}/pids"
-    return one if Path(one).is_dir() and not Path(cgroup, "cgroup.controllers").exists() else cgroup
+    return one if _is_there(one) and not _is_there(f"{cgroup}/cgroup.controllers") else cgroup
+
+
+def _is_there(path: str) -> bool:
+    """Raises CannotLookError where a folder on the way cannot be searched."""
+    try:
+        return Path(path).exists()
+    except OSError as e:
+        raise CannotLookError(f"{path} cannot be read ({e.strerror}): needs {NEEDS}") from e
 
 
 def _names(root: str) -> list[str]:

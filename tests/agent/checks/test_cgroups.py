@@ -78,6 +78,7 @@ DEEP = "a.slice/a-b_c.slice/a-b_c-kubepods.slice"
     ),
     ("beyond the levels that are searched", "a/b/c/d/e/f/kubepods=9", None, "none"),
     ("two that may be it", "a/kubepods=9 b/kubepods.slice=9", None, "unknown"),
+    ("two of both drivers without a pod", "kubepods kubepods.slice", "/", "kubepods.slice"),
     ("two of both drivers", "kubepods=9 kubepods.slice=9", "/", "unknown"),
     ("cgroupsPerQOS is off: there is none", "init.scope system.slice burstable", None, "none"),
     ("names that only begin alike", "kubepods-burstable.slice=9 kubepods2=9 mykubepods.slice=9", None, "none"),
@@ -122,3 +123,15 @@ def test_a_group_that_cannot_be_opened_is_unknown_unless_the_pods_are_found(
     (tmp_path / "b/kubepods").rmdir()
     with pytest.raises(CannotLookError, match="a cannot be read"):
         group_of_pods(str(tmp_path), None)
+
+
+def test_a_folder_that_cannot_be_searched_is_not_one_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(cgroups.Path, "exists", refused)
+    with pytest.raises(CannotLookError, match=r"cannot be read \(Permission denied\)") as raised:
+        group_of_pods(str(tmp_path), None)
+    assert not isinstance(raised.value, NotThereError)
