@@ -358,6 +358,7 @@ def test_a_check_pressure_of_the_users_without_a_kind_keeps_what_is_found_and_st
     assert [] == joined([], known, ["pressure"], ["pressure"])
 
 
-def test_a_configuration_that_is_not_understood_is_not_one_without_a_server():
-    made = found(SEEN | {"dns": "", "unread": "/x: line 3: no key"})
-    assert ["without the check dns, as this is not understood: /x: line 3: no key"] == made["without"]
+@pytest.mark.parametrize("dns", ["", "10.96.0.10"], ids=["in the only file", "in one of several"])
+def test_a_configuration_that_is_not_understood_is_not_one_without_a_server(dns: str) -> None:
+    made = found(SEEN | {"dns": dns, "unread": "/x: line 3: no key"})
+    assert ["without some of the kubelet's settings: /x: line 3: no key"] == made["without"]

@@ -17,7 +17,7 @@ SERVICE_NAME = "kubernetes.default.svc"
 RECORDS = {4: "A", 6: "AAAA"}
 _PORTS = {"apiPort": "api_port", "peerPort": "port"}  # the kubelets', of which all have the port that this one has
 NO_DNS = "without the check dns, as the kubelet names no DNS server"
-UNREAD = "without the check dns, as this is not understood: "
+UNREAD = "without some of the kubelet's settings: "  # the file, and why
 NO_PATH = "without the check service-path, as nobody has told the address of the API server's Service"
 NO_PEERS = "without a look at other nodes, as the inventory has no address of the host that it knows as its own"
 
@@ -64,7 +64,7 @@ def readygate_node_found(
     inside = bool(own) and seen.get("own") == "yes"
     checks = _of_dns(servers, seen.get("domain", ""), services)
     unread = seen.get("unread", "")
-    without = [] if checks else [UNREAD + unread if unread else NO_DNS]
+    without = [UNREAD + unread] if unread else [] if checks else [NO_DNS]
     kept: dict[str, str] = {}
     if services:
         # Not those of the Service where others are known: of them a server that is away is none.
