@@ -9,7 +9,8 @@
 
 Mirrors pkg/proxy/healthcheck of kube-proxy (kubernetes#83498, #116470, #129271). A 200 shows the current time as
 `lastUpdated`, so `lastUpdated` of a 503 is old also where the proxier is well and had nothing to do. A proxier that has
-not synced yet shows Go's zero time, and answers 200.
+not synced yet shows Go's zero time, and answers 200. Cilium in its place also answers 503 where the node is deleted
+(cilium#40166), but in the words of 1.27, which do not say why: that stays a fault.
 """
 
 import json

@@ -280,7 +280,7 @@ def test_a_host_without_python_is_not_taken_for_one_that_names_no_server(tmp_pat
     path = f"{programs}:{os.environ['PATH']}"
     config = str(tmp_path / "config.yaml")
     seen = Host(tmp_path / "host").seen(address="192.0.2.1", KUBELET_CONFIG=config, PAUSE_S="0", PATH=path)
-    expected = ("", f"{config}: not read, as a Python 3.6 or later is needed in PATH", "https://192.0.2.1:6443")
+    expected = ("", f"{config}: not read, as {programs}/python3 ended with 127", "https://192.0.2.1:6443")
     assert expected == (seen["dns"], seen["unread"], seen["server"])
 
 

@@ -77,7 +77,7 @@ def main(kubeconfig, *files):
     found.update(configured(documents))
     for key, value in found.items():
         if key and value:
-            print("%s=%s" % (key, value))
+            sys.stdout.buffer.write(("%s=%s\n" % (key, value)).encode("utf-8", "replace"))  # whatever the locale
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ files() {
 python=$(for one in python3 /usr/libexec/platform-python python; do command -v "$one" && break; done)
 understood() {
     # Copies of yaml_text.py and kubelet_files.py, made by `make manifests`.
-    PYTHONUTF8=1 "${python:-false}" -I -S -B - "$kubeconfig" "$@" <<'PYTHON'
+    "${python:-false}" -I -S -B - "$kubeconfig" "$@" <<'PYTHON'
 """Reads YAML with nothing but Python's standard library, as a host may have no PyYAML.
 
 As the kubelet reads it (sigs.k8s.io/yaml), of several documents the first: all of YAML but keys of more than one line
@@ -495,7 +495,7 @@ def main(kubeconfig, *files):
     found.update(configured(documents))
     for key, value in found.items():
         if key and value:
-            print("%s=%s" % (key, value))
+            sys.stdout.buffer.write(("%s=%s\n" % (key, value)).encode("utf-8", "replace"))  # whatever the locale
 
 
 if __name__ == "__main__":
@@ -507,7 +507,8 @@ understood=$(
 '
     set -f
     understood $(files)
-) || failed="$config: not read, as a Python 3.6 or later is needed in PATH"
+) || failed="$config: not read, as ${python:-python3} ended with $?"
+[ -n "$python" ] || failed="$config: not read, as no Python 3 is in PATH"
 configured() { printf '%s\n' "$understood" | sed -n "s|^$1=||p" | head -n 1; }
 # Of the kubelet's kubeconfig; the first of its words where the file is not understood.
 said() {
