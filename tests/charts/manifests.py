@@ -1,4 +1,5 @@
-"""Writes what is made of the chart: deploy/, what the roles ship of it, its schema and README. `make manifests`.
+"""Writes what is made of the chart: deploy/, what the roles ship of it, its schema and README. `make manifests`. And
+look.sh of the node role, with the program that reads the kubelet's files.
 
 deploy/base is the chart with its defaults in the namespace readygate-system; deploy/monitoring is for clusters with the
 Prometheus operator. Both are for `kubectl apply -k` and overlays: the image's name there is `readygate`. deploy/metrics
@@ -17,6 +18,7 @@ from tests.charts import documents, overlays, profiles, schema
 from tests.charts.rendering import CHART, ROOT, objects, rendered
 
 VALUES = CHART / "values.yaml"
+LOOK = ROOT / "playbooks" / "roles" / "readygate_node" / "files" / "look.sh"
 FOLDERS = {"base": ("namespace", "agent", "extender"), "monitoring": ("monitoring",)}
 MONITORED = {part: {"enabled": True} for part in ("podMonitors", "rules", "dashboard")}
 BASE = ['image.repository="readygate"', "namespace.create=true"]
@@ -35,10 +37,19 @@ def made() -> dict[Path, str]:
         (CHART / "values.schema.json").relative_to(ROOT): schema.schema(),
         readme.relative_to(ROOT): documents.readme(readme.read_text(), values),
         **{path.relative_to(ROOT): profiles.text() for path in profiles.FILES},
+        LOOK.relative_to(ROOT): _with_its_reader(LOOK.read_text()),
         **_deployed(),
         Path("deploy", "metrics", "kustomization.yaml"): overlays.HEAD + _metrics(),
         **overlays.made(),
     }
+
+
+def _with_its_reader(look: str) -> str:
+    """The program that looks at a host comes as one file, as the host has nothing else of ours yet."""
+    before, start, rest = look.partition("<<'PYTHON'\n")
+    yaml_text, kubelet_files = (LOOK.with_name(f"{name}.py").read_text() for name in ("yaml_text", "kubelet_files"))
+    without_import = re.sub(r"from yaml_text import .*\n\n", "", kubelet_files)
+    return before + start + f"{yaml_text}\n\n{without_import}PYTHON\n" + rest.split("PYTHON\n", 1)[1]
 
 
 def _deployed() -> dict[Path, str]:

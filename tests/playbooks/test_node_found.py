@@ -324,3 +324,41 @@ def test_another_host_of_the_inventory_that_is_no_neighbour_is_the_same_revision
 
     assert neighbours(many(60))["node-3"] == neighbours(many(61))["node-3"], "else choose another number"
     assert revision(60) == revision(61)
+
+
+READY_MADE = {"pressure": {"name": "pressure", "pressure": {"folder": "/host/x"}, "severity": "gate"}}
+
+
+@pytest.mark.parametrize(
+    ("root", "ready_made", "expected"),
+    [
+        pytest.param("/kubelet", READY_MADE, {"folder": "/host/x", "cgroupRoot": "/kubelet"}, id="another root"),
+        pytest.param("/", READY_MADE, None, id="the usual one"),
+        pytest.param("", READY_MADE, None, id="none"),
+        pytest.param("/a: {b}", READY_MADE, None, id="what is no path"),
+        pytest.param("/kubelet", {}, None, id="a list without the check"),
+        pytest.param("/kubelet", None, None, id="no list"),
+    ],
+)
+def test_the_check_pressure_is_given_the_kubelets_cgroup_root(root, ready_made, expected):
+    """Its severity stays that of the list."""
+    made = FILTERS["readygate_node_found"](SEEN | {"cgroup_root": root}, RING, "b", "192.0.2.2", CONTROLS, ready_made)
+    of_pressure = [check for check in made["checks"] if check["name"] == "pressure"]
+    assert ([] if expected is None else [{"name": "pressure", "pressure": expected}]) == of_pressure
+
+
+def test_a_check_pressure_of_the_users_without_a_kind_keeps_what_is_found_and_stays_where_nothing_is():
+    own = [{"name": "pressure", "severity": "gate"}]
+    known = [{"name": "pressure", "pressure": {"cgroupRoot": "/kubelet"}}]
+    joined = FILTERS["readygate_node_joined"]
+    assert [{**known[0], **own[0]}] == joined(own, known, [], ["pressure"])
+    assert own == joined(own, [], [], ["pressure"])
+    of_kind = [{"name": "pressure", "pressure": {}}]
+    assert of_kind == joined(of_kind, known, [], ["pressure"])
+    assert [] == joined([], known, ["pressure"], ["pressure"])
+
+
+@pytest.mark.parametrize("dns", ["", "10.96.0.10"], ids=["in the only file", "in one of several"])
+def test_a_configuration_that_is_not_understood_is_not_one_without_a_server(dns: str) -> None:
+    made = found(SEEN | {"dns": dns, "unread": "/x: line 3: no key"})
+    assert ["without some of the kubelet's settings: /x: line 3: no key"] == made["without"]

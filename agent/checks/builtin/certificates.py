@@ -5,6 +5,19 @@ harms nobody. The private key beside it is not looked at. One that has
 ended, or has not begun, is a failure: with its client certificate gone the kubelet is nobody to the API server, and
 neither pods nor the Lease of this node move any more.
 
+What is not there, what leads to a file that is gone, what is empty, what cannot be read and what has ended are told
+apart:
+
+| what is seen | verdict |
+|---|---|
+| a certificate has ended, or has not begun | failed |
+| a link leads to a file that is not there, or in a circle; a file is empty, or of zero bytes; it is a folder | warned |
+| the kubelet's link `...-current.pem` is not there, while a file that it led to is | warned |
+| a file cannot be read, or holds no certificate; a link leads to a place that the agent does not see | unknown |
+| a file is not there | passed by the others, and named; unknown where none of them is there |
+
+What only warns is what a kubelet that runs has in memory, and may lack at its next start: its node works until then.
+
 The check warns from `warnDays` before the end on, or in the last tenth of a certificate's life where that is shorter:
 the kubelet renews its own well before, so one that gets there is one that is not renewed. A certificate that was
 renewed in place is seen at once, as the kernel tells of it, or at the next run, which is the way back.
@@ -86,17 +99,17 @@ class Check:
 
     def _finding(self) -> Finding:
         found: list[Validity] = []
-        blind: list[str] = []
+        blind, broken, missing = list[str](), list[str](), list[str]()
         try:
             contents = self._look(self._timeout_s)
         except NoAnswerError as e:
             return e.finding
-        leftover = OWN if any(file == FROM_THE_CLUSTER for file, _, _ in contents) else ""
-        for file, content, why in contents:
+        leftover = OWN if any(file == FROM_THE_CLUSTER and (text or why) for file, text, why, _ in contents) else ""
+        for file, content, unread, wrong in contents:
             if file == leftover:
                 continue
-            if why:
-                blind.append(why)
+            if not content:
+                (blind if unread else broken if wrong else missing).append(unread or wrong or file)
                 continue
             try:
                 pem = content.encode("latin-1")
@@ -104,24 +117,34 @@ class Check:
                 found.append(Validity(file, *validity(pem), made_here))
             except NoCertificateError as e:
                 blind.append(f"{file}: {e}")
-        return judged(found, blind, self._settings, self._wall())
+        return judged(found, blind, self._settings, self._wall(), broken, missing)
 
 
-def judged(found: Sequence[Validity], blind: Sequence[str], settings: Settings, wall: float) -> Finding:
-    """`blind`: what could not be read, in words."""
+def judged(
+    found: Sequence[Validity],
+    blind: Sequence[str],
+    settings: Settings,
+    wall: float,
+    broken: Sequence[str] = (),
+    missing: Sequence[str] = (),
+) -> Finding:
+    """`blind`: what could not be read, in words. `broken`: what is no file with a certificate any more, in words.
+    `missing`: names of files that are not there."""
     others = [one for one in found if not one.made_here]
     bad = [words for one in others if (words := _ended(one, wall))]
     past = [words for one in found if one.made_here and (words := _ended(one, wall))]
     soon = [words for one in others if (words := _ends_soon(one, wall, settings.warn_days * DAY_S))]
     if bad:
-        return Finding(CheckState.FAILED, "; ".join(bad))
-    if blind or not found:
-        return Finding(
-            CheckState.UNKNOWN, "; ".join(blind) or f"{settings.folder} has none of {', '.join(settings.files)}"
-        )
-    if soon or past:
-        return Finding(CheckState.WARNED, "; ".join([*soon, *past]))
-    return Finding(CheckState.PASSED, ", ".join(f"{v.file} {_days(v.ends - wall)}" for v in found))
+        return Finding(CheckState.FAILED, "; ".join([*bad, *broken]))
+    warned = [*broken, *soon, *past]
+    if blind:
+        return Finding(CheckState.UNKNOWN, "; ".join([*blind, *warned]))
+    if warned:
+        return Finding(CheckState.WARNED, "; ".join(warned))
+    if not found:
+        return Finding(CheckState.UNKNOWN, f"{settings.folder} has none of {', '.join(settings.files)}")
+    text = ", ".join(f"{v.file} {_days(v.ends - wall)}" for v in found)
+    return Finding(CheckState.PASSED, f"{text}; not there: {', '.join(missing)}" if missing else text)
 
 
 def _ended(one: Validity, wall: float) -> str:

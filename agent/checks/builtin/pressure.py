@@ -13,6 +13,10 @@ It warns first, and leaves memory and disk space to the kubelet's eviction, whic
 What this machine does not have is left out, and said: a kernel without PSI, a node without a control group of its pods.
 What is there and cannot be read is unknown, and so is a machine that has nothing of it all.
 
+The group of the pods is where the kubelet makes it by its `cgroupRoot`, whatever its cgroup driver. Where that is not
+set here, or nothing is there, all groups are searched for one of the names that kubelets give, but for those of
+containers. Of several, those without a thread are leftovers; if two are left, `podThreads` is unknown.
+
 A stall counts where it was so over a minute and between the last two runs too: so it is over as soon as it is over. With
 `folder` a child process writes and syncs a small file there; the 99th percentile of the last hundred syncs warns from
 `fsyncWarnMilliseconds` on, and a sync that does not come back is hung. There are three a run, fewer where they are slow;
@@ -30,6 +34,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from agent.checks import nameless
+from agent.checks.cgroups import group_of_pods
 from agent.checks.reading import CannotLookError, NotThereError, number_of, text_of
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
@@ -50,7 +55,6 @@ USABLE = 0.9  # of the timeout: what is left is for the verdict
 Thing = Literal["io", "memory", "cpu", "threads", "podThreads", "files"]
 THINGS: tuple[Thing, ...] = ("io", "memory", "cpu", "threads", "podThreads", "files")
 _Percent = Annotated[int, Meta(ge=1, le=100, description="a whole number, 1 to 100")]
-_GROUPS = ("kubepods.slice", "kubepods", "pids/kubepods.slice", "pids/kubepods")  # of systemd or not; version 2, 1
 
 _SYNC = (
     nameless.SCRIPT
@@ -70,6 +74,8 @@ for turn in range(turns):
 
 
 class Settings(Section, frozen=True):
+    """`cgroup_root`: as in the kubelet's configuration; None: the pods' group is searched for."""
+
     look: Annotated[tuple[Thing, ...], Meta(min_length=1, description="a list of what to look at")] = THINGS
     io_warn_percent: _Percent = 40
     io_fail_percent: _Percent = 95
@@ -81,6 +87,7 @@ class Settings(Section, frozen=True):
     fsync_warn_milliseconds: Annotated[int, Meta(ge=1, description="a whole number, 1 or more")] = 500
     proc: NonEmpty = "/proc"
     cgroup: NonEmpty = "/sys/fs/cgroup"
+    cgroup_root: NonEmpty | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +166,7 @@ def look(settings: Settings, syncs_s: tuple[float, ...] = (), missing: Sequence[
                 case "threads":
                     uses.append(_threads(settings.proc))
                 case "podThreads":
-                    uses += _pod_threads(settings.cgroup)
+                    uses += _pod_threads(settings.cgroup, settings.cgroup_root)
                 case "files":
                     uses.append(_files(settings.proc))
         except NotThereError as e:
@@ -231,19 +238,13 @@ def _threads(proc: str) -> Use:
     return Use("threads", threads, min(limits))
 
 
-def _pod_threads(cgroup: str) -> list[Use]:
+def _pod_threads(cgroup: str, root: str | None) -> list[Use]:
     """None where the pods' group has no limit."""
-    needs = "the host's control groups (/sys/fs/cgroup), and a kubelet with cgroupsPerQOS"
-    for group in _GROUPS:
-        try:
-            limit = text_of(f"{cgroup}/{group}/pids.max", needs).strip()
-        except NotThereError:
-            continue
-        if limit == "max":
-            return []
-        used = number_of(f"{cgroup}/{group}/pids.current", needs)
-        return [Use("threads of pods", used, number_of(f"{cgroup}/{group}/pids.max", needs))]
-    raise NotThereError(f"{cgroup} has no group of the pods: needs {needs}")
+    group, needs = group_of_pods(cgroup, root), "the pids controller, on for the group of the pods"
+    if text_of(f"{group}/pids.max", needs).strip() == "max":
+        return []
+    used, limit = (number_of(f"{group}/pids.{name}", needs) for name in ("current", "max"))
+    return [Use("threads of pods", used, limit)]
 
 
 def _files(proc: str) -> Use:

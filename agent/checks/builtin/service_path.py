@@ -20,23 +20,23 @@ not asked whether they reach them: agents would have to trust one another, over 
 | peers, or an API server, are not reached, or kube-proxy has just gone, and that is all | warned |
 
 A packet that is too large for some hop, whose complaint does not come back, shows as "connected, then silent". The way
-back is the next run. `peers` may be the same list on all nodes: a node leaves itself out. The kernel tells of a default
-route that comes or goes and of a link that is down, and the check runs at once; that counts as one failure, the next
-one when the kernel has told nothing more for 0.4 s.
+back is the next run. kube-proxy answers 503 while its node is about to be deleted, also where it is well: releases from
+1.28 on report that this is why. Where theirs does not report whether it is well, `/livez` is asked, too. `peers` may be
+the same list on all nodes: a node leaves itself out. The kernel tells of a default route that comes or goes and of a
+link that is down, and the check runs at once; that counts as one failure, the next one when the kernel has told nothing
+more for 0.4 s.
 """
 
-import json
-import re
 import socket
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
+from agent.checks import proxy_health
 from agent.checks.rights import Rights
 from agent.checks.routes import Routes
 from agent.checks.state import CheckState, Finding
@@ -44,7 +44,6 @@ from agent.keys import NonEmpty, Port
 from agent.probe.targets import is_address, join_host_port
 from agent.probe.together import READ, WRITE, Talk, Wait, connect, family_of, is_ours, no_way, talk_all
 from component.settings import Section
-from kube.times import parse_time
 
 DOC = (
     "the API server's Service address, kube-proxy and most of three other nodes are reached, with packets of full size"
@@ -59,7 +58,6 @@ REACHED, SILENT, STALLED, REFUSED, UNSENT = "reached", "silent", "connected, the
 AWAY = "just gone"  # a proxy that is being replaced: its rules are there, and not too old
 _DONT_FRAGMENT = {socket.AF_INET: (socket.IPPROTO_IP, 10), socket.AF_INET6: (socket.IPPROTO_IPV6, 23)}  # MTU_DISCOVER
 _ALWAYS = 2  # IP_PMTUDISC_DO
-_OF_GO = re.compile(r"([\d-]{10}) ([\d:]{8}(?:\.\d+)?) ([+-]\d{4})\b")
 
 Kind = Literal["service", "apiServer", "proxy", "peer"]
 
@@ -281,7 +279,9 @@ def _speak(link: socket.socket, place: Place, settings: Settings) -> Talk[Way]:
     match place.kind:
         case "proxy":
             yield from _send(link, _request("/healthz", place, 0))
-            return proxy_way(place, (yield from _answer(link, REPLY_BYTES)), settings.proxy_max_age_seconds)
+            healthz = yield from _answer(link, REPLY_BYTES)
+            livez = (yield from _livez(place)) if proxy_health.needs_livez(healthz) else b""
+            return proxy_way(place, healthz, settings.proxy_max_age_seconds, livez)
         case "peer":
             size = min(PADDING_BYTES, 2 * link.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG))
             if settings.peer_tls:
@@ -292,6 +292,19 @@ def _speak(link: socket.socket, place: Place, settings: Settings) -> Talk[Way]:
         case _:
             (yield from _secured(link)).close()
     return Way(place, REACHED)
+
+
+def _livez(place: Place) -> Generator[Wait, bool, bytes]:
+    """Empty where no answer comes."""
+    with socket.socket(
+        family_of(place.address), socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+    ) as link:
+        try:
+            yield from connect(link, (place.address, place.port))
+            yield from _send(link, _request("/livez", place, 0))
+            return (yield from _answer(link, REPLY_BYTES))
+        except OSError:  # also at the deadline
+            return b""
 
 
 def _secured(link: socket.socket) -> Generator[Wait, bool, socket.socket]:
@@ -349,28 +362,7 @@ def _request(path: str, place: Place, padding: int) -> bytes:
     return f"{head}X-Padding: {'x' * padding}\r\n\r\n".encode() if padding else f"{head}\r\n".encode()
 
 
-def proxy_way(place: Place, answer: bytes, max_age_s: float) -> Way:
-    """Of kube-proxy's answer to /healthz. A node that is about to be deleted is not eligible, and well all the same."""
-    status, _, body = answer.partition(b"\r\n\r\n")
-    try:
-        code = int(status.split(None, 2)[1])
-        found: dict[str, Any] = json.loads(body[body.index(b"{") : body.rindex(b"}") + 1])
-        age_s = _time(found["currentTime"]) - _time(found["lastUpdated"])
-    except (ValueError, KeyError, IndexError, TypeError, msgspec.ValidationError):
-        return Way(place, "no answer of kube-proxy's")
-    if found.get("nodeEligible") is False and found.get("healthy") is True:
-        return Way(place, REACHED, "of a node that is about to be deleted")
-    if age_s > max_age_s:
-        return Way(place, "its rules are too old", f"{age_s:.0f} s")
-    if code != 200:
-        return Way(place, "not healthy", f"status {code}")
-    return Way(place, REACHED, f"rules {age_s:.0f} s old")
-
-
-def _time(text: str) -> float:
-    """As JSON has it, or as Go prints it: so Cilium, OVN-Kubernetes and earlier releases of kube-proxy write it."""
-    printed = _OF_GO.match(text)
-    found = parse_time(f"{printed[1]}T{printed[2]}{printed[3]}" if printed else text)
-    if found is None:
-        raise ValueError("no time")
-    return found
+def proxy_way(place: Place, healthz: bytes, max_age_s: float, livez: bytes = b"") -> Way:
+    """Of kube-proxy's answer to /healthz, and to /livez where that was asked too."""
+    wrong, detail = proxy_health.read(healthz, max_age_s, livez)
+    return Way(place, wrong or REACHED, detail)

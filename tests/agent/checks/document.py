@@ -63,7 +63,8 @@ Where the kubelet names DNS servers of two families there is a check for each (`
 inventory `ip` (kubespray's) counts, else `ansible_host`, where it is an address that the node has itself: else the
 inventory speaks of another network, and is not used. What is left out is told at the end of the play. Where the API
 server does not answer, what it told the last time holds, and so does where kube-proxy was while it is started again.
-The kubelet's settings are its flags, then the files of its `--config-dir`, then that of its `--config`.
+The kubelet's settings are its flags, then the files of its `--config-dir`, then that of its `--config`. Its
+`cgroupRoot`, where that is not `/`, becomes that of the check `pressure`.
 
 So **without settings of yours no node is closed for DNS, for kube-proxy, or for its way to Services and other nodes**.
 Look at what these checks say for a while, then have them close:

@@ -126,8 +126,10 @@ def test_all_of_a_run_has_one_deadline() -> None:
 def test_files_and_what_could_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"\xff\n")
     (tmp_path / "b").mkdir()
-    expected = [["a", "\xff\n", ""], ["b", "", f"cannot read {tmp_path / 'b'}: Is a directory"]]
+    expected = [["a", "\xff\n", "", ""], ["b", "", "", "b is a folder"], ["none", "", "", ""]]
     assert expected == read_files(str(tmp_path), ["a", "b", "none"])
+    expected = [["b/c/d", "", f"cannot read {tmp_path / 'a/c'}: Not a directory", ""]]
+    assert expected[0][2] == read_files(str(tmp_path), ["a/c"])[0][2]
 
 
 def test_owners(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """For the role that runs the agent on nodes: the checks that need addresses of the cluster, with those found."""
 
 import hashlib
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -8,7 +9,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 
-DNS, PATH = "dns", "service-path"
+DNS, PATH, PRESSURE = "dns", "service-path", "pressure"
 FAMILIES = {4: "ipv4", 6: "ipv6"}
 NAMES = (DNS, *(f"{DNS}-{family}" for family in FAMILIES.values()), PATH)  # of all that may be found
 PEERS = 9  # as many as the check servicePath ever looks at in a run: agent/checks/builtin/service_path.py
@@ -16,6 +17,7 @@ SERVICE_NAME = "kubernetes.default.svc"
 RECORDS = {4: "A", 6: "AAAA"}
 _PORTS = {"apiPort": "api_port", "peerPort": "port"}  # the kubelets', of which all have the port that this one has
 NO_DNS = "without the check dns, as the kubelet names no DNS server"
+UNREAD = "without some of the kubelet's settings: "  # the file, and why
 NO_PATH = "without the check service-path, as nobody has told the address of the API server's Service"
 NO_PEERS = "without a look at other nodes, as the inventory has no address of the host that it knows as its own"
 
@@ -44,18 +46,25 @@ def readygate_node_neighbours(ring: Sequence[Sequence[str]], host: str, own: str
 
 
 def readygate_node_found(
-    seen: Mapping[str, str], ring: Sequence[Sequence[str]], host: str, own: str, controls: Sequence[str]
+    seen: Mapping[str, str],
+    ring: Sequence[Sequence[str]],
+    host: str,
+    own: str,
+    controls: Sequence[str],
+    ready_made: Mapping[str, Document] | None = None,
 ) -> Document:
     """{checks: those that can be made, without: what cannot, in words, seen: lines of look.sh that are wanted again
     where the API server does not answer}.
 
     seen: what look.sh tells. own: the host's address in the inventory, controls: those of its control planes; both
     count where the host says that `own` is one of its own, else they are of another network than the nodes'.
+    ready_made: the checks of the ready-made list, by name.
     """
     services, servers = _addresses(seen.get("services", "")), _addresses(seen.get("dns", ""))
     inside = bool(own) and seen.get("own") == "yes"
     checks = _of_dns(servers, seen.get("domain", ""), services)
-    without = [] if checks else [NO_DNS]
+    unread = seen.get("unread", "")
+    without = [UNREAD + unread] if unread else [] if checks else [NO_DNS]
     kept: dict[str, str] = {}
     if services:
         # Not those of the Service where others are known: of them a server that is away is none.
@@ -69,7 +78,8 @@ def readygate_node_found(
         kept["endpoints"] = "" if direct is controls else ",".join(direct)
     without += [NO_PATH] if not services else [] if inside else [NO_PEERS]
     return {
-        "checks": [{**check, "severity": "warn"} for check in checks],
+        "checks": [{**check, "severity": "warn"} for check in checks]
+        + _of_pressure(seen.get("cgroup_root", ""), (ready_made or {}).get(PRESSURE)),
         "without": without,
         "seen": [f"{key}={value}" for key, value in kept.items() if value],
     }
@@ -90,6 +100,14 @@ def _of_dns(servers: Sequence[Address], domain: str, services: Sequence[Address]
             dns["type"] = RECORDS[services[0].version]
         checks.append({"name": f"{DNS}-{FAMILIES[version]}" if checks else DNS, "dns": dns})
     return checks
+
+
+def _of_pressure(root: str, check: Document | None) -> list[Document]:
+    """The ready-made check with the kubelet's cgroupRoot, below which the group of its pods is; the severity is the
+    ready-made one's. None where the root is the usual one, or is no path."""
+    if check is None or not root.strip("/") or not re.fullmatch(r"[\w./-]+", root):
+        return []
+    return [{"name": PRESSURE, "pressure": {**check["pressure"], "cgroupRoot": root}}]
 
 
 def _of_the_path(service: Address, direct: Sequence[str], peers: Sequence[str], proxy: str) -> Document:
@@ -120,10 +138,10 @@ def readygate_node_joined(
     for check in own:
         name, given = check.get("name"), kinds.intersection(check)
         base = known.pop(name, None)
-        if given or name not in NAMES:
-            joined.append(check)
-        elif base is not None:
+        if base is not None and not given:
             joined.append({**base, **check})
+        elif given or name not in NAMES:
+            joined.append(check)
         taken |= given
     return [*joined, *(check for check in known.values() if not taken.intersection(check))]
 

@@ -1,7 +1,9 @@
 """The check `certificates`: when the kubelet's certificates end."""
 
 import datetime as dt
+import os
 import subprocess
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -136,3 +138,156 @@ def test_the_kubelets_link_is_followed_within_the_folder_that_is_given(tmp_path:
     made(tmp_path, days=90, name="kubelet-client-2026-01-01.pem")
     (tmp_path / "current.pem").symlink_to("/var/lib/kubelet/pki/kubelet-client-2026-01-01.pem")
     assert Check(Settings(str(tmp_path), ("current.pem",)), 60.0)().state is CheckState.PASSED
+
+
+CLIENT, DATED = "kubelet-client-current.pem", "kubelet-client-2026-01-04-10-11-12.pem"
+
+
+def linked(root: Path, to: str, name: str = CLIENT) -> None:
+    (root / name).symlink_to(to.replace("{}", str(root)))
+
+
+def link_to_empty(root: Path) -> None:
+    (root / DATED).touch()
+    linked(root, DATED)
+
+
+def replaced(root: Path) -> None:
+    made(root, days=90, name=DATED)
+    linked(root, f"/var/lib/kubelet/pki/{DATED}", "kubelet-client-updated.pem")
+
+
+# What is in the place of the client certificate, beside a good kubelet.crt: state, and the words after the file's name.
+FAULTS: list[tuple[str, Callable[[Path], object], str, str]] = [
+    (
+        "kubernetes/kubernetes#53288: its target was in a transient folder",
+        lambda root: linked(root, "{}/gone.crt"),
+        "warned",
+        "leads to {}/gone.crt, which is not there",
+    ),
+    (
+        "kubernetes/website#28312: the dated file is gone",
+        lambda root: linked(root, f"/var/lib/kubelet/pki/{DATED}"),
+        "warned",
+        f"leads to /var/lib/kubelet/pki/{DATED}, which is not there",
+    ),
+    (
+        "the same, by a relative link",
+        lambda root: linked(root, DATED),
+        "warned",
+        f"leads to {DATED}, which is not there",
+    ),
+    ("kubernetes/kubernetes#34956: empty after a crash", lambda root: (root / CLIENT).touch(), "warned", "is empty"),
+    ("rancher/rancher#33618: its link leads to an empty file", link_to_empty, "warned", "is empty"),
+    (
+        "zero bytes, as a journal leaves them",
+        lambda root: (root / CLIENT).write_bytes(bytes(900)),
+        "warned",
+        "holds nothing but zero bytes",
+    ),
+    ("apprenda/kismatic#251: a folder in its place", lambda root: (root / CLIENT).mkdir(), "warned", "is a folder"),
+    (
+        "a pipe in its place, which nobody waits for",
+        lambda root: os.mkfifo(root / CLIENT),
+        "warned",
+        "is no regular file",
+    ),
+    ("a link to itself", lambda root: linked(root, CLIENT), "warned", "leads in a circle"),
+    (
+        "two links to each other",
+        lambda root: [linked(root, "b.pem"), linked(root, CLIENT, "b.pem")],
+        "warned",
+        "leads in a circle",
+    ),
+    (
+        "the link is gone, the dated file is there",
+        lambda root: made(root, days=90, name=DATED),
+        "warned",
+        f"is not there, {DATED} is",
+    ),
+    (
+        "rancher/rancher#15801: no certificate in it",
+        lambda root: (root / CLIENT).write_text("hello"),
+        "unknown",
+        ": holds no certificate",
+    ),
+    (
+        "a link to a folder that the agent does not see",
+        lambda root: linked(root, "/nowhere/kubelet.crt"),
+        "unknown",
+        "leads to /nowhere/kubelet.crt, which is not seen from here",
+    ),
+    (
+        "the same, by a relative link out of the folder",
+        lambda root: linked(root, "../nowhere/kubelet.crt"),
+        "unknown",
+        "leads to ../nowhere/kubelet.crt, which is not seen from here",
+    ),
+    ("the kubelet is just replacing the link", replaced, "passed", ""),
+    ("it was never there", lambda _: None, "passed", ""),
+]
+
+
+@cases("fault, state, words", *FAULTS)
+def test_what_is_wrong_with_the_file_itself_is_told_apart(
+    tmp_path: Path, fault: Callable[[Path], object], state: str, words: str
+) -> None:
+    """Each is another finding; none of them passes, as a file that is not there does."""
+    made(tmp_path, days=90, name="kubelet.crt")
+    fault(tmp_path)
+    found = Check(Settings(str(tmp_path)), 60.0)()
+    assert CheckState(state) is found.state, found
+    words = words.replace("{}", str(tmp_path))
+    if state == "passed":
+        assert found.output.startswith("kubelet.crt 9") or found.output.startswith("kubelet.crt 8"), found
+        assert found.output.endswith(f"; not there: {CLIENT}, kubelet-server-current.pem"), found
+    else:
+        assert f"{CLIENT}{'' if words.startswith(':') else ' '}{words}" == found.output
+
+
+def test_what_cannot_be_read_is_unknown_and_what_is_broken_beside_it_is_reported(tmp_path: Path) -> None:
+    (tmp_path / CLIENT).touch()
+    found = Check(Settings(str(tmp_path), (CLIENT, f"{CLIENT}/a")), 60.0)()
+    assert unknown(f"cannot read {tmp_path}/{CLIENT}/a: Not a directory; {CLIENT} is empty") == found
+
+
+@cases(
+    "found, blind, broken, missing, expected",
+    ("broken and unread", [of(200)], ["cannot read x"], ["a is empty"], [], unknown("cannot read x; a is empty")),
+    (
+        "broken and ended",
+        [of(-1)],
+        [],
+        ["a is empty"],
+        [],
+        failed("client.pem has ended at 2027-01-14T08:00:00Z; a is empty"),
+    ),
+    ("broken alone", [], [], ["a is empty"], ["b"], warned("a is empty")),
+    ("broken and soon over", [of(6.5)], [], ["a is empty"], [], warned("a is empty; client.pem ends in 6.5 days")),
+    ("none", [], [], [], ["a", "b"], unknown("/pki has none of a, b")),
+)
+def test_the_worst_of_several_counts(
+    found: list[Validity], blind: list[str], broken: list[str], missing: list[str], expected: Finding
+) -> None:
+    assert expected == judged(found, blind, Settings("/pki", ("a", "b")), WALL, broken, missing)
+
+
+def test_a_serving_certificate_that_is_gone_makes_no_leftover_of_the_kubelets_own(tmp_path: Path) -> None:
+    own = made(tmp_path, days=1, name="kubelet.crt", by=ITSELF)
+    linked(tmp_path, "kubelet-server-2026-01-04-10-11-12.pem", "kubelet-server-current.pem")
+    _, ends = validity(own.read_bytes())
+    found = Check(Settings(str(tmp_path)), 60.0, wall=lambda: ends)()
+    assert (CheckState.WARNED, True) == (found.state, "kubelet.crt has ended" in found.output), found
+
+
+def test_a_link_out_of_the_folder_is_followed_below_the_hosts_files(tmp_path: Path) -> None:
+    """The agent sees the host's files at /host: a link of an operator's from the kubelet's folder to another one."""
+    pki, other = tmp_path / "host/var/lib/kubelet/pki", tmp_path / "host/etc/ours"
+    for folder in (pki, other):
+        folder.mkdir(parents=True)
+    linked(pki, "/etc/ours/kubelet.crt", "kubelet.crt")
+    gone = Check(Settings(str(pki)), 60.0)()
+    made(other, days=90, name="kubelet.crt")
+    there = Check(Settings(str(pki)), 60.0)()
+    assert warned("kubelet.crt leads to /etc/ours/kubelet.crt, which is not there") == gone
+    assert CheckState.PASSED is there.state

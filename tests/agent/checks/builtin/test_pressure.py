@@ -122,11 +122,35 @@ GROUPS = ["kubepods.slice", "kubepods", "pids/kubepods.slice", "pids/kubepods"]
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_pods_are_found_in_control_groups_of_each_form(node: Node, group: str) -> None:
-    for name in ("pids.max", "pids.current"):
-        (node.root / "cgroup/kubepods.slice" / name).unlink()
+    shutil.rmtree(node.root / "cgroup/kubepods.slice")
     node.group(group, used=490)
     found = Check(node.settings(), AMPLE_S)()
     assert Finding(CheckState.FAILED, "threads of pods 490 of 500") == found
+
+
+ROOTS = [
+    ("kubelet.slice/kubelet-kubepods.slice", None),
+    ("kubelet.slice/kubelet-kubepods.slice", "/kubelet"),
+    ("pids/kubelet/kubepods", None),
+]
+
+
+@pytest.mark.parametrize(("group", "root"), ROOTS)
+def test_the_pods_are_found_below_another_root(node: Node, group: str, root: str | None) -> None:
+    shutil.rmtree(node.root / "cgroup")
+    node.group(group, used=990, limit="1000")
+    found = Check(node.settings(look=("podThreads",), cgroup_root=root), AMPLE_S)()
+    assert Finding(CheckState.FAILED, "threads of pods 990 of 1000") == found
+
+
+def test_two_groups_that_may_be_the_pods_are_unknown(node: Node) -> None:
+    shutil.rmtree(node.root / "cgroup")
+    for group in ("a/kubepods", "b/kubepods"):
+        node.group(group, used=990, limit="1000")
+    found = Check(node.settings(look=("podThreads",)), AMPLE_S)()
+    text = "{0}/a/kubepods and {0}/b/kubepods may each be the group of the pods: needs the kubelet's `cgroupRoot`"
+    expected = text.format(node.root / "cgroup") + "; or leave podThreads out of `look`"
+    assert Finding(CheckState.UNKNOWN, expected) == found
 
 
 def test_pods_without_a_limit_are_not_counted(node: Node) -> None:
@@ -137,14 +161,17 @@ def test_pods_without_a_limit_are_not_counted(node: Node) -> None:
 UNSEEN = [
     pytest.param("proc/pressure/io", "needs a kernel with pressure stall information", "io", id="no PSI"),
     pytest.param("proc/loadavg", "needs the proc file system", "threads", id="no loadavg"),
-    pytest.param("cgroup/kubepods.slice/pids.max", "needs the host's control groups", "podThreads", id="no groups"),
+    pytest.param("cgroup/kubepods.slice/pids.max", "needs the pids controller", "podThreads", id="no pids controller"),
+    pytest.param("cgroup/kubepods.slice", "has no group kubepods, kubepods.slice or", "podThreads", id="no such group"),
+    pytest.param("cgroup", "needs the host's control groups", "podThreads", id="no groups"),
     pytest.param("proc/sys/fs/file-nr", "needs the proc file system", "files", id="no file-nr"),
 ]
 
 
 @pytest.mark.parametrize(("gone", "needs", "thing"), UNSEEN)
 def test_what_this_machine_does_not_have_is_left_out_and_said(node: Node, gone: str, needs: str, thing: str) -> None:
-    (node.root / gone).unlink()
+    path = node.root / gone
+    path.unlink() if path.is_file() else shutil.rmtree(path)
     found = Check(node.settings(), AMPLE_S)()
     assert (CheckState.PASSED, True, True) == (
         found.state,
