@@ -93,7 +93,7 @@ class Host:
     def killed(self, revision):
         """A run that is killed as soon as the kubelet has the manifest."""
         with subprocess.Popen(self.command(revision), env=self._environ) as killed:
-            wait_until(lambda: self.running == revision, "the manifest in place", timeout_s=20)
+            wait_until(lambda: self.running == revision, "the manifest in place", timeout_s=60)
             killed.kill()
         assert self.manifest.read_text() == revision
 
@@ -123,7 +123,7 @@ class Host:
             f"--manifest={self.manifest}",
             f"--revision={revision}",
             f"--ready={ready or f'http://127.0.0.1:{self.server.server_address[1]}/readyz'}",
-            f"--limit-s={LIMIT_S}",
+            f"--limit-s={LIMIT_S if ready or revision in (BROKEN, ENDS, DEAF) else FOR_EVER_S}",
             f"--mirror={json.dumps([str(self._kubectl()), '--namespace=readygate-system', 'readygate-extender-a'])}",
         ]
 
