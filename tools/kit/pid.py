@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+STARTING_S = 5.0
+"""A process without words is waited for so long."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,33 @@ def find_processes(matches: Callable[[list[bytes], list[bytes]], bool]) -> list[
         if not entry.name.isdecimal() or int(entry.name) == os.getpid():
             continue
         try:
-            command, environ = ((entry / name).read_bytes().split(b"\0") for name in ("cmdline", "environ"))
+            command, environ = words(entry)
         except OSError:  # gone meanwhile, or another user's
             continue
         if matches(command, environ) and (process := ProcessId.of(int(entry.name))):
             found.append(process)
     return found
+
+
+def words(entry: Path) -> tuple[list[bytes], list[bytes]]:
+    """Command line and environment of the process with this folder of /proc. Raises OSError.
+
+    Linux closes what exec shall close, by which a parent knows of it, before it shows the new words: until then both
+    files are empty. A process of the kernel has no words either, and no program.
+    """
+    ends = time.monotonic() + STARTING_S
+    while True:
+        command, environ = ((entry / name).read_bytes() for name in ("cmdline", "environ"))
+        if command or environ or not _has_program(entry) or time.monotonic() > ends:
+            return command.split(b"\0"), environ.split(b"\0")
+        time.sleep(0.01)
+
+
+def _has_program(entry: Path) -> bool:
+    try:
+        return bool((entry / "exe").readlink())
+    except FileNotFoundError:
+        return False
 
 
 def end_all(processes: Sequence[ProcessId], *, grace_s: float = 5.0) -> None:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 # A child of a thread that has ended since, with a child of its own in another session; and one that survives. Their
 # pids are told.
 STARTS_CHILDREN = """
-import os, sys, time
+import os, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tools.kit.child import Child
@@ -33,17 +33,18 @@ with ThreadPoolExecutor(1) as pool:
     pool.submit(guarded.start).result()
     pool.submit(survivor.start).result()
 print(guarded.pid, wait_for(lambda: children(guarded.pid), timeout_s=20)[0], survivor.pid, flush=True)
-if sys.argv[2] == "is killed":
-    time.sleep(60)
+sys.stdin.read()
 """
 
 
 def ended(tmp_path: Path, how: str) -> list[ProcessId | None]:
     """What a process had started that is ended like that: its child, the child's child, and one that survives."""
-    argv = [sys.executable, "-c", STARTS_CHILDREN, str(tmp_path), how]
+    argv = [sys.executable, "-c", STARTS_CHILDREN, str(tmp_path)]
     # As if it were a child of somebody's itself: who survives has no mark of another's either.
     environ = {**os.environ, CHILD_VARIABLE: "1-1"}
-    with subprocess.Popen(argv, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        argv, cwd=ROOT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
         assert parent.stdout is not None
         started = [ProcessId.of(int(pid)) for pid in parent.stdout.readline().split()]
         if how == "is killed":

@@ -3,9 +3,10 @@
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
-from tools.kit.pid import ProcessId, find_processes
+from tools.kit.pid import ProcessId, find_processes, words
 from tools.kit.waiting import wait_for
 
 
@@ -36,3 +37,20 @@ def test_a_process_is_found_by_its_command_line_and_by_its_environment():
     expected = [ProcessId.of(child.pid)]
     child.communicate()
     assert (expected, expected) == (by_command, by_environ)
+
+
+def test_a_process_that_is_about_to_be_another_program_is_waited_for(tmp_path):
+    """Its files are empty for a moment, and its parent knows already that it runs."""
+    for name in ("cmdline", "environ"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "exe").symlink_to(sys.executable)
+    shown = threading.Timer(0.2, (tmp_path / "environ").write_bytes, [b"A=1\0"])
+    shown.start()
+    assert b"A=1" in words(tmp_path)[1]
+    shown.join()
+
+
+def test_a_process_of_the_kernel_is_not(tmp_path):
+    for name in ("cmdline", "environ"):
+        (tmp_path / name).write_bytes(b"")
+    assert ([b""], [b""]) == words(tmp_path)
