@@ -177,7 +177,7 @@ def test_a_killed_agent_is_ready_at_its_first_answer_whatever_its_checks_would_n
     assert agent.end()[0] == 0
 
 
-def test_a_frozen_agent_that_is_woken_looks_again_before_it_says_anything(agent: Agent) -> None:
+def test_a_frozen_agent_that_is_woken_pauses_for_its_checks_before_it_answers(agent: Agent) -> None:
     """The question was there before it woke, as a probe of the kubelet's may be."""
     agent.start()
     agent.wait_page("/readyz", 200)

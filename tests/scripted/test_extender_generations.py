@@ -109,9 +109,11 @@ def test_an_old_worker_that_dies_is_followed_by_the_new_one_though_it_has_not_sy
 def test_a_stop_during_a_reload_ends_both_workers(api, process, number):
     begin_without_lists(api, process)
     both = workers_of(process)
-    code, _ = process.stop(number)  # killed, with another code, if it waits for what retires
+    code, _ = process.stop(number)
     assert (130 if number == signal.SIGINT else 0) == code
     assert [] == [pid for pid in both if ProcessId.of(pid)]
+    # A worker that waited for anything would be killed by gunicorn and leave no such line.
+    assert process.log.count('reflector stopped reflector="nodes"') == 2
 
 
 def test_another_port_needs_a_restart_and_all_else_is_taken(process):

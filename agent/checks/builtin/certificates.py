@@ -5,8 +5,8 @@ harms nobody. The private key beside it is not looked at. One that has
 ended, or has not begun, is a failure: with its client certificate gone the kubelet is nobody to the API server, and
 neither pods nor the Lease of this node move any more.
 
-What is not there, what leads to a file that is gone, what is empty, what cannot be read and what has ended are told
-apart:
+A certificate that is missing, a link without its file, an empty file, an unreadable one and one that has ended are
+different findings:
 
 | what is seen | verdict |
 |---|---|

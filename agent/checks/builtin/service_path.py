@@ -22,9 +22,9 @@ not asked whether they reach them: agents would have to trust one another, over 
 A packet that is too large for some hop, whose complaint does not come back, shows as "connected, then silent". The way
 back is the next run. kube-proxy answers 503 while its node is about to be deleted, also where it is well: releases from
 1.28 on report that this is why. Where theirs does not report whether it is well, `/livez` is asked, too. `peers` may be
-the same list on all nodes: a node leaves itself out. The kernel tells of a default route that comes or goes and of a
-link that is down, and the check runs at once; that counts as one failure, the next one when the kernel has told nothing
-more for 0.4 s.
+the same list on all nodes: a node leaves itself out. When the kernel reports that a default route came or went, or that
+a link is down, the check runs at once. That counts as one failure, and the next one counts when the kernel has been
+silent for 0.4 s.
 """
 
 import socket

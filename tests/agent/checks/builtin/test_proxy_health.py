@@ -158,7 +158,7 @@ def test_no_age_is_made_of_the_time_before_the_first_sync() -> None:
 
 
 def test_what_stands_in_for_kube_proxy_is_read_by_its_own_word() -> None:
-    """Cilium and OVN-Kubernetes have no key that tells why: their 503 stays a fault."""
+    """Cilium and OVN-Kubernetes have no key that says why: their 503 stays a fault."""
     body = f'{{"lastUpdated": "{printed(OLD)}","currentTime": "{printed(NOW)}"}}'
     ways = [proxy_way(Place("proxy", "10.0.0.1", 10256), reply(code, body), 3600, NONE) for code in (200, 503)]
     assert ["reached", "not healthy"] == [way.said for way in ways]
