@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -10,6 +9,7 @@ import pytest
 
 from tests.charts.rendering import objects
 from tools.kit.ports import free_port
+from tools.kit.serving import serving
 
 IMAGE = 'image={"repository":"registry.example/readygate","tag":"1.1"}'
 NOT_SYNCED = "cache not synced"
@@ -35,13 +35,10 @@ class Answer(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
-        server.asked = {}  # type: ignore[attr-defined]
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    server.asked = {}  # type: ignore[attr-defined]
+    with serving(server):
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import msgspec
 
 from tools.fakes import portforward
+from tools.kit import serving as kit
 
 NAMESPACE = "readygate-system"
 HEAD = {"notAnswering": "", "release": "0.1.0", "lastWordSeconds": 0.4, "sinceStartSeconds": 90_000.0}
@@ -151,11 +152,8 @@ def handler_of(answer):
 @contextmanager
 def serving(answer, tls=None) -> Iterator[str]:
     """The URL of a server. answer: as of handler_of(). tls: an ssl.SSLContext, None for plain HTTP."""
-    with _Server(("127.0.0.1", 0), handler_of(answer)) as running:
-        if tls:
-            running.socket = tls.wrap_socket(running.socket, server_side=True)
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    running = _Server(("127.0.0.1", 0), handler_of(answer))
+    if tls:
+        running.socket = tls.wrap_socket(running.socket, server_side=True)
+    with kit.serving(running):
         yield f"{'https' if tls else 'http'}://127.0.0.1:{running.server_address[1]}"
-        running.shutdown()
-        thread.join()

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.playbooks.rendering import ROLES
+from tools.kit.serving import serving
 
 CLOSED = "node(s) reported unhealthy"
 
@@ -57,10 +57,9 @@ def extender():
             return
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), People)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     People.url = f"http://127.0.0.1:{server.server_address[1]}"
-    yield People
-    server.shutdown()
+    with serving(server):
+        yield People
 
 
 def play(folder: Path, variables: dict[str, Any]) -> tuple[int, str]:

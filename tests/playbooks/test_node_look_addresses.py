@@ -2,7 +2,6 @@
 
 import json
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +11,7 @@ import pytest
 
 from tests.playbooks.test_node_plugin_look import Host
 from tests.scripted.tls import Authority, make_authority
+from tools.kit.serving import serving
 
 # As the API server writes them, for a client that is no terminal's.
 SERVICE = {
@@ -223,13 +223,10 @@ def api_server(authority: Authority) -> Iterator[int]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.socket = authority.server_context(ask_for_client=True).wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.socket = authority.server_context(ask_for_client=True).wrap_socket(server.socket, server_side=True)
+    with serving(server):
+        yield server.server_port
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import threading
 import pytest
 
 from tests.playbooks.rendering import ROLES
+from tools.kit.serving import serving
 from tools.kit.waiting import wait_until
 
 PROGRAM = ROLES / "readygate_extender" / "files" / "static_pod.py"
@@ -271,10 +272,9 @@ def test_where_there_was_none_there_is_none_again(host):
 
 def test_what_answers_at_the_port_in_another_language_is_no_extender(host):
     host.put(FIRST)
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Sshd) as sshd:
-        threading.Thread(target=sshd.serve_forever, daemon=True).start()
+    sshd = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Sshd)
+    with serving(sshd):
         code = host.run(host.command(BROKEN, f"http://127.0.0.1:{sshd.server_address[1]}/readyz"))
-        sshd.shutdown()
     assert (1, True, FIRST) == (code, host.verdict()["back"], host.manifest.read_text())
 
 

@@ -1,9 +1,10 @@
 """The health port of a kubelet that is well."""
 
 import http.server
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from tools.kit.serving import serving
 
 
 @contextmanager
@@ -18,7 +19,6 @@ def answering() -> Iterator[str]:
         def log_message(self, *_of: object) -> None:
             pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    with serving(server):
         yield f"http://127.0.0.1:{server.server_address[1]}/healthz"
-        server.shutdown()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tools.kit.clock import Clock
+from tools.kit.serving import serving
 from tools.testbed.shared import removal
 from tools.testbed.shared.api import Api, ApiError
 from tools.testbed.shared.removal import LeftoverError, delete_all
@@ -100,14 +101,11 @@ class Stage:
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setattr("tools.testbed.shared.api.ssl.create_default_context", lambda **_: None)
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
+    server = Server()
+    with serving(server):
         host, port = server.server_address[:2]
         yield Stage(server, Api(f"http://{host!s}:{port}", ca=Path("unused"), token="t"))
         server.silent.set()
-        server.shutdown()
-        thread.join(5)
 
 
 def test_more_objects_than_one_request_can_delete_are_deleted_in_pages(stage: Stage) -> None:
