@@ -18,10 +18,12 @@ FOR_EVER = float("inf")
 # Processors that go on after one pause tell of it within a second or two. One that is stuck is told of again after
 # 20 s, RCU's stall after a minute.
 STALL_S = 10.0
+# The kernel writes at most ten of these lines in five seconds: several at once are one burst.
+BURST_S = 2.0
 
 ClassName = Literal[
-    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
-    "correctedError", "hungTask", "oops", "gpuXid",
+    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "conntrackFull", "neighbourOverflow", "ioError",
+    "filesystemShutdown", "uncorrectedError", "correctedError", "hungTask", "oops", "gpuXid",
 ]  # fmt: skip
 
 
@@ -29,7 +31,8 @@ ClassName = Literal[
 class LogClass:
     """`line`: with what it begins; a group in it names what it is about. `count` of them within `window_s` make it
     true for `lasts_s` after the last. `healed`: a line that ends it, for the same thing where it names one. `device`:
-    the thing is a block device. `stall_s`: for so long after one that counts others may tell of the same."""
+    the thing is a block device. `stall_s`: for so long after one that counts others may tell of the same. `per_netns`:
+    it may be true of a pod's network namespace alone."""
 
     line: re.Pattern[str]
     count: int = 1
@@ -38,6 +41,7 @@ class LogClass:
     healed: re.Pattern[str] | None = None
     device: bool = False
     stall_s: float = 0.0
+    per_netns: bool = False
 
 
 class Trouble(msgspec.Struct, frozen=True):
@@ -78,6 +82,18 @@ CLASSES: Mapping[ClassName, LogClass] = {
     ),
     "unregisterNetdevice": LogClass(
         re.compile(r"unregister_netdevice: waiting for (\S+) to become free"), 4, 60, 60
+    ),
+    # A kernel of 2025 and later says of a pod's own table "table full in netns 4026532178": none of the host's.
+    "conntrackFull": LogClass(
+        re.compile(r"(?:(?:nf|ip)_conntrack: ){1,2}table full, dropping packet"),
+        3, 60, 60, stall_s=BURST_S, per_netns=True,
+    ),
+    "neighbourOverflow": LogClass(
+        re.compile(
+            r"(?:(?:neighbour: )?(arp|ndisc)_cache: neighbor table overflow!"
+            r"|(?:[Ii][Pp]v[46]: )?Neighbour table overflow\b)"
+        ),
+        3, 60, 60, stall_s=BURST_S,
     ),
     "ioError": LogClass(
         re.compile(
@@ -140,7 +156,8 @@ CLASSES: Mapping[ClassName, LogClass] = {
     ),
 }  # fmt: skip
 GATE: tuple[ClassName, ...] = (
-    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
+    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "conntrackFull", "neighbourOverflow", "ioError",
+    "filesystemShutdown", "uncorrectedError",
 )  # fmt: skip
 WARN: tuple[ClassName, ...] = ("correctedError", "hungTask", "oops", "gpuXid")
 _PROCESSOR = re.compile(r"CPU#(\d+)")

@@ -7,6 +7,7 @@ import errno
 import os
 
 LIMIT_BYTES = 2**20
+NEARLY_FULL_PERCENT = 95  # of the table of connections: below that nothing is dropped for want of room
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP)
 
 
@@ -44,3 +45,12 @@ def number_of(path: str, needs: str) -> int:
         return int(text)
     except ValueError as e:
         raise CannotLookError(f"{path} holds no number: needs to be what the kernel shows") from e
+
+
+def tracked_connections(proc: str, needs: str) -> tuple[int, int]:
+    """How many are tracked in the agent's network namespace, and how many may be: 0 for no limit.
+
+    Raises CannotLookError.
+    """
+    folder = f"{proc}/sys/net/netfilter"
+    return number_of(f"{folder}/nf_conntrack_count", needs), number_of(f"{folder}/nf_conntrack_max", needs)
