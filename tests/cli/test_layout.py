@@ -62,7 +62,12 @@ ROWS = [
             id="its free text is broken",
         ),
         pytest.param(
-            30,
+            33,
+            "A     N  TEXT\none   7  the quick brown fox\n         jumps over the lazy dog\ntwo  12\n",
+            id="its free text has just the least width",
+        ),
+        pytest.param(
+            32,
             "A     N\none   7\n  because the quick brown fox\n    jumps over the lazy dog\ntwo  12\n",
             id="its free text stands below",
         ),

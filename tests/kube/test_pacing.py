@@ -74,6 +74,7 @@ def test_turns_follow_each_other_by_the_requests_they_took():
         pytest.param([100.0], 130.0, id="half a minute after the first"),
         pytest.param([100.0, 110.0], 130.0, id="more until then are one"),
         pytest.param([100.0, "list", 131.0], 191.0, id="a minute after the next"),
+        pytest.param([9e6, "list", 9e6 + 31], 9e6 + 91, id="also where the clock began long ago"),
         pytest.param([100.0, *["list", 101.0] * 20], 1901.0, id="at most half an hour"),
         pytest.param([100.0, "list", 101.0 + GUARD_FORGETS_S], 131.0 + GUARD_FORGETS_S, id="forgotten after an hour"),
         pytest.param([100.0, "list"], math.inf, id="never once a list was all right"),

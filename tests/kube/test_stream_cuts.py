@@ -4,8 +4,10 @@ import io
 import itertools
 import json
 import math
+import socket
+import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
@@ -13,6 +15,7 @@ from kube.client import Dated
 from kube.listing import ListerWatcher
 from kube.reflector import Reflector
 from kube.stream import WatchStream
+from kube.transport import TimedReader
 from kube.watching import Next
 from tests.kube.in_process import Finished
 from tests.scripted.following import Node
@@ -196,3 +199,13 @@ def test_a_flood(connection, expected, monkeypatch):
     monkeypatch.setattr(stream._closed, "wait", rests.append)
     taken = [one for batch in stream.batches(rest_s=9.0) for one in batch]
     assert (lines, [9.0] * expected) == (taken, rests)
+
+
+def test_who_reads_without_patience_gets_nothing_yet_and_no_error():
+    """Of an answer with a length, of which a part has come."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, closing(TimedReader(ours, time.monotonic() + 60, None)) as reader:
+        reader.patience_s, buffer = 0.0, bytearray(8)
+        assert (None, True) == (reader.readinto(buffer), reader.dry)
+        theirs.sendall(b"part")
+        assert (4, b"part") == (reader.readinto(buffer), bytes(buffer[:4]))

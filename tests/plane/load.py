@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import itertools
 import json
+import math
 import threading
 import time
 from collections import Counter
@@ -83,9 +84,12 @@ class Load:
         assert wait_for(lambda: not self.unbound(), timeout_s=timeout_s), f"not bound: {sorted(self.unbound())[:9]}"
         return time.monotonic() - began
 
-    def on(self, nodes: Sequence[str], *, after: float = 0.0, until: float = float("inf")) -> list[str]:
-        """Pods bound to these nodes in that time."""
-        return [pod for pod, b in list(self.bound.items()) if b.node in nodes and after < b.at <= until]
+    def on(
+        self, nodes: Sequence[str], *, after: float = 0.0, until: float = math.inf, made_after: float = -math.inf
+    ) -> list[str]:
+        """Pods bound to these nodes in that time. One may be bound before it is noted when it was made."""
+        bound = [pod for pod, b in list(self.bound.items()) if b.node in nodes and after < b.at <= until]
+        return [pod for pod in bound if self.made.get(pod, -math.inf) >= made_after]
 
     def _make(self) -> None:
         due = time.monotonic()

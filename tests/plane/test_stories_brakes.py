@@ -47,7 +47,7 @@ def say_all(cluster: Cluster, nodes: list[str], *, ready: bool, ago_s: float = 0
 
 def made_after(load: Load, at: float, nodes: list[str]) -> list[str]:
     """Pods bound to these nodes that were made after that time."""
-    return [pod for pod in load.on(nodes) if load.made[pod] > at]
+    return load.on(nodes, made_after=at)
 
 
 def replicas(cluster: Cluster, **sections: object) -> tuple[Extender, Extender, DelayingProxy]:

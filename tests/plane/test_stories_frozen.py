@@ -42,7 +42,7 @@ def test_a_frozen_extender_costs_a_second_a_pod_and_wakes_up_with_the_truth(clus
         resumed_at = time.monotonic()
         first = next(answer for _ in range(200) if (answer := ask(extender.port, nodes)))
         answered_s = time.monotonic() - resumed_at
-        bound_while_frozen = [pod for pod in load.on(nodes, until=thawed_at) if load.made[pod] > frozen_at]
+        bound_while_frozen = load.on(nodes, made_after=frozen_at, until=thawed_at)
         load.stop()
         all_bound_s = load.wait_all_bound(timeout_s=2 * LIMIT_S)
         print(

@@ -158,7 +158,9 @@ def test_no_flood_there_keeps_the_kubelets_probe_or_a_page_from_the_status_api(p
     for thread in threads:
         thread.start()
     try:
-        assert [200] * 100 == [people.get("/livez")[0] for _ in range(100)]
+        answers = [people.get("/livez")[0] for _ in range(100)]
+        # The kubelet acts on the third failure in a row. On a busy machine, one may be.
+        assert [] == [three for three in zip(answers, answers[1:], answers[2:], strict=False) if 200 not in three]
         wait_until(lambda: people.get("/api/v1/nodes")[0] == 200, "a page", timeout_s=20)
     finally:
         over.set()

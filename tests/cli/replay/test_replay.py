@@ -239,11 +239,12 @@ def test_the_same_configuration_differs_in_nothing(recording, tmp_path, capsys):
     [
         (b"", "it is no recording"),
         (b"{}\n", "it is no recording"),
+        (b'{"recording":1,"release":"\xff","at":0,"configuration":""}\n', "it is no recording"),
         (b'{"recording":9,"release":"","at":0,"configuration":""}\n', "format 9"),
         (b'{"recording":1,"release":"","at":0,"configuration":"gates: 1"}\n', "the recorded configuration"),
         (b'{"recording":1,"release":"","at":0,"configuration":""}\nrubbish\n', "line 2"),
     ],
-    ids=["empty", "no head", "another format", "a wrong configuration", "a wrong line"],
+    ids=["empty", "no head", "a head that is no UTF-8", "another format", "a wrong configuration", "a wrong line"],
 )
 def test_what_is_no_recording_is_refused_in_one_line(tmp_path, capsys, content, expected):
     (tmp_path / "tape").write_bytes(content)
