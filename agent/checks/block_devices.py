@@ -85,9 +85,9 @@ def with_present(known: Devices, present: Mapping[str, Device]) -> Devices:
     return Devices(kept, dict(list(gone.items())[-GONE_DEVICES:]))
 
 
-def _with_below(now: Device, before: Device) -> Device:
-    orphaned = now.stacked and not now.below and now.number == before.number
-    return msgspec.structs.replace(now, below=before.below) if orphaned else now
+def _with_below(device: Device, before: Device) -> Device:
+    orphaned = device.stacked and not device.below and device.number == before.number
+    return msgspec.structs.replace(device, below=before.below) if orphaned else device
 
 
 def mounts_of(mountinfo: str) -> list[Mount]:

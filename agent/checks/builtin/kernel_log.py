@@ -225,14 +225,14 @@ class Check:
         now = self._monotonic()
         return [replace(it, at_s=now if new else min(it.at_s, now)) for it in records]
 
-    def _with_devices(self, known: Known, now: float) -> Known:
+    def _with_devices(self, known: Known, monotonic: float) -> Known:
         """Reads sysfs again where a device has come, gone or is in trouble, and each minute: a volume may be moved."""
         names = block_names(self._settings.sys)
-        is_late = self._devices_at_s is None or now - self._devices_at_s >= DEVICES_AGAIN_S
+        is_late = self._devices_at_s is None or monotonic - self._devices_at_s >= DEVICES_AGAIN_S
         in_trouble = any(CLASSES[name].device and it.true_at_s is not None for (name, _), it in known.troubles)
         if not (is_late or in_trouble or names != self._device_names):
             return known
-        self._device_names, self._devices_at_s = names, now
+        self._device_names, self._devices_at_s = names, monotonic
         return msgspec.structs.replace(known, devices=with_present(known.devices, devices_in(self._settings.sys)))
 
     def _places(self, holding: Iterable[Key], devices: Devices) -> Places:
@@ -274,11 +274,13 @@ def _has_room(holding: Iterable[Key], settings: Settings) -> bool:
     return not limit or 100 * entries < NEARLY_FULL_PERCENT * limit
 
 
-def _without_places(holding: Mapping[Key, Trouble], error: CannotLookError, now: float, settings: Settings) -> Finding:
+def _without_places(
+    holding: Mapping[Key, Trouble], error: CannotLookError, monotonic: float, settings: Settings
+) -> Finding:
     """Where devices are in trouble and the mounts cannot be read."""
     blind = f"{', '.join(dict.fromkeys(name for name, _ in holding if CLASSES[name].device))}, but {error}"
     others = {key: trouble for key, trouble in holding.items() if not CLASSES[key[0]].device}
-    found = judge(others, Places(), now, settings, has_room=_has_room(others, settings))
+    found = judge(others, Places(), monotonic, settings, has_room=_has_room(others, settings))
     if found.state is CheckState.FAILED:  # wherever those devices are mounted
         return Finding(CheckState.FAILED, f"{found.output}; {blind}")
     return Finding(CheckState.UNKNOWN, blind)
