@@ -7,6 +7,7 @@ import errno
 import os
 
 LIMIT_BYTES = 2**20
+PIECE_BYTES = 2**16  # Python takes memory for all that it is asked to read
 NEARLY_FULL_PERCENT = 95  # of the table of connections: below that nothing is dropped for want of room
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP)
 
@@ -28,7 +29,9 @@ def text_of(path: str, needs: str, limit_bytes: int = LIMIT_BYTES) -> str:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
-            found = file.read(limit_bytes + 1) or b""
+            found = bytearray()
+            while len(found) <= limit_bytes and (piece := file.read(PIECE_BYTES)):
+                found += piece
     except OSError as e:
         if e.errno in _MISSING:
             raise NotThereError(f"{path} is not there: needs {needs}") from e

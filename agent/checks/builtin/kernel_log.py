@@ -54,8 +54,8 @@ A disk that has left the bus is not in sysfs any more, but its file system is st
 check remembers the tree of devices, also in `positionFile`. For a disk that left before the agent started it uses the
 links that remain below volumes, and the source of the mount (`/dev/nvme0n1p2` is on `nvme0n1`). If both are missing, it
 goes by elimination: the kernel reports errors of a disk that is gone, and no disk that is there carries the gate path.
-Such a fault has no end by time: it is over when the file system is unmounted or the node is booted again. The members
-of a ZFS pool and of a bcachefs with several devices are not found.
+One line is enough then, and such a fault has no end by time: it is over when the file system is unmounted or the node
+is booted again. The members of a ZFS pool and of a bcachefs with several devices are not found.
 
 `gatePaths` are not followed: of a link name what it leads to, too.
 
@@ -177,7 +177,7 @@ class Check:
         now = self._monotonic()
         known = self._known = self._with_devices(known, now)
         self._save(known)
-        holding = {key: it for key, it in known.troubles if holds(key, it, now) or stays(key, it, known.devices)}
+        holding = {key: it for key, it in known.troubles if holds(key, it, now) or stays(key, known.devices)}
         try:
             places = self._places(holding, known.devices)
         except CannotLookError as e:
@@ -229,7 +229,7 @@ class Check:
         """Reads sysfs again where a device has come, gone or is in trouble, and each minute: a volume may be moved."""
         names = block_names(self._settings.sys)
         is_late = self._devices_at_s is None or monotonic - self._devices_at_s >= DEVICES_AGAIN_S
-        in_trouble = any(CLASSES[name].device and it.true_at_s is not None for (name, _), it in known.troubles)
+        in_trouble = any(CLASSES[name].device for (name, _), _ in known.troubles)
         if not (is_late or in_trouble or names != self._device_names):
             return known
         self._device_names, self._devices_at_s = names, monotonic
@@ -317,9 +317,9 @@ def holds(key: Key, trouble: Trouble, monotonic: float) -> bool:
     return trouble.true_at_s is not None and monotonic - trouble.true_at_s < CLASSES[key[0]].lasts_s
 
 
-def stays(key: Key, trouble: Trouble, devices: Devices) -> bool:
-    """What is mounted from a device that is gone does not become well by time."""
-    return CLASSES[key[0]].device and trouble.true_at_s is not None and is_gone(key[1], devices)
+def stays(key: Key, devices: Devices) -> bool:
+    """Where the device is gone one line is enough, and what is mounted from it does not become well by time."""
+    return CLASSES[key[0]].device and is_gone(key[1], devices)
 
 
 def after(known: Known, records: Iterable[Record]) -> Known:

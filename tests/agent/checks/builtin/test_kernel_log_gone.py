@@ -109,6 +109,16 @@ def test_a_disk_that_is_gone_stays_in_trouble_until_nothing_is_mounted_from_it(h
     assert WELL == check()
 
 
+def test_one_line_is_enough_where_the_disk_is_gone(host: Host) -> None:
+    """commaai/openpilot#21928: the kernel may say no more."""
+    gone, check = whole_disk(host), host.check()
+    check()
+    host.say(IO.format("nvme0n1"), times=1)
+    assert WELL == check()
+    host.remove(*gone)
+    assert Finding(CheckState.FAILED, GONE_ROOT.output.replace("5 lines", "1 lines")) == check()
+
+
 def test_a_disk_that_comes_back_is_well_after_its_time(host: Host) -> None:
     whole_disk(host)
     check = host.check()
