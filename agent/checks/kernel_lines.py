@@ -12,14 +12,18 @@ from typing import Literal
 
 import msgspec
 
+from agent.checks.block_devices import disk_name
+
 FOR_EVER = float("inf")
 # Processors that go on after one pause tell of it within a second or two. One that is stuck is told of again after
 # 20 s, RCU's stall after a minute.
 STALL_S = 10.0
+# The kernel writes at most ten of these lines in five seconds: several at once are one burst.
+BURST_S = 2.0
 
 ClassName = Literal[
-    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
-    "correctedError", "hungTask", "oops", "gpuXid",
+    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "conntrackFull", "neighbourOverflow", "ioError",
+    "filesystemShutdown", "uncorrectedError", "correctedError", "hungTask", "oops", "gpuXid",
 ]  # fmt: skip
 
 
@@ -27,7 +31,8 @@ ClassName = Literal[
 class LogClass:
     """`line`: with what it begins; a group in it names what it is about. `count` of them within `window_s` make it
     true for `lasts_s` after the last. `healed`: a line that ends it, for the same thing where it names one. `device`:
-    the thing is a block device. `stall_s`: for so long after one that counts others may tell of the same."""
+    the thing is a block device. `stall_s`: for so long after one that counts others may tell of the same. `per_netns`:
+    it may be true of a pod's network namespace alone."""
 
     line: re.Pattern[str]
     count: int = 1
@@ -36,6 +41,7 @@ class LogClass:
     healed: re.Pattern[str] | None = None
     device: bool = False
     stall_s: float = 0.0
+    per_netns: bool = False
 
 
 class Trouble(msgspec.Struct, frozen=True):
@@ -52,7 +58,7 @@ class Trouble(msgspec.Struct, frozen=True):
 _NAME = r"(?:\\x[\da-f]{2}|[^\\]){0,15}"
 # `NAME[5]: segfault`, `NAME[5] bad frame`, `NAME (5): `, `NAME invoked oom-killer`: the kernel puts no class so.
 _OF_A_PROCESS = re.compile(rf"{_NAME}(?:\[\d+\][: ]| ?\(\d+\)[: ]| invoked oom-killer: |: page allocation )")
-_DEV = r"([\w!.-]+)"
+_DEV = r"([\w!./-]+)"
 # What a disk may decline: that it does not forget or clear blocks loses nothing, and `fstrim` tries all of them weekly.
 _NO_HINT = r"(?! op 0x\w+:\((?:DISCARD|SECURE_ERASE|WRITE_ZEROES)\))"
 _WATCHDOG = r"(?:NMI )?(?:watchdog: )?"
@@ -77,11 +83,25 @@ CLASSES: Mapping[ClassName, LogClass] = {
     "unregisterNetdevice": LogClass(
         re.compile(r"unregister_netdevice: waiting for (\S+) to become free"), 4, 60, 60
     ),
+    # A kernel of 2025 and later says of a pod's own table "table full in netns 4026532178": none of the host's.
+    "conntrackFull": LogClass(
+        re.compile(r"(?:(?:nf|ip)_conntrack: ){1,2}table full, dropping packet"),
+        3, 60, 60, stall_s=BURST_S, per_netns=True,
+    ),
+    "neighbourOverflow": LogClass(
+        re.compile(
+            r"(?:(?:neighbour: )?(arp|ndisc)_cache: neighbor table overflow!"
+            r"|(?:[Ii][Pp]v[46]: )?Neighbour table overflow\b)"
+        ),
+        3, 60, 60, stall_s=BURST_S,
+    ),
     "ioError": LogClass(
         re.compile(
             r"(?:(?:(?:blk_update_request|print_req_error|end_request): )?"
             rf"(?!operation not supported )(?:[\w/]+ ){{1,3}}error, dev {_DEV}, sector \d+\b{_NO_HINT}"
-            rf"|Buffer I/O error on dev(?:ice)? {_DEV}, logical block)"
+            rf"|Buffer I/O error on dev(?:ice)? {_DEV}, logical block"
+            # Of an NVMe namespace whose last path is gone, the kernel says no more than this.
+            rf"|block {_DEV}: no available path - failing I/O)"
         ),
         5, 60, 300, device=True,
     ),
@@ -136,7 +156,8 @@ CLASSES: Mapping[ClassName, LogClass] = {
     ),
 }  # fmt: skip
 GATE: tuple[ClassName, ...] = (
-    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
+    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "conntrackFull", "neighbourOverflow", "ioError",
+    "filesystemShutdown", "uncorrectedError",
 )  # fmt: skip
 WARN: tuple[ClassName, ...] = ("correctedError", "hungTask", "oops", "gpuXid")
 _PROCESSOR = re.compile(r"CPU#(\d+)")
@@ -150,12 +171,12 @@ def is_of_a_process(text: str) -> bool:
 
 def about(kind: LogClass, text: str) -> str | None:
     """What a line of this class is about, perhaps nothing by name; None for any other line."""
-    return _of(kind.line.match(text))
+    return _of(kind, kind.line.match(text))
 
 
 def healed_by(kind: LogClass, text: str) -> str | None:
     """The same of a line that ends it."""
-    return _of(kind.healed.match(text)) if kind.healed is not None else None
+    return _of(kind, kind.healed.match(text)) if kind.healed is not None else None
 
 
 def more(trouble: Trouble, kind: LogClass, text: str, at_s: float) -> Trouble:
@@ -173,8 +194,11 @@ def more(trouble: Trouble, kind: LogClass, text: str, at_s: float) -> Trouble:
 def called_over(text: str) -> tuple[str, str] | None:
     """What people say that it is over, in a line that they write there: the class and the thing, "" for all things."""
     found = _OVER.match(text)
-    return None if found is None else (found[1], found[2] or "")
+    return None if found is None else (found[1], disk_name(found[2] or ""))
 
 
-def _of(found: re.Match[str] | None) -> str | None:
-    return None if found is None else next((of for of in found.groups() if of), "")
+def _of(kind: LogClass, found: re.Match[str] | None) -> str | None:
+    if found is None:
+        return None
+    named = next((of for of in found.groups() if of), "")
+    return disk_name(named) if kind.device else named

@@ -7,6 +7,8 @@ import errno
 import os
 
 LIMIT_BYTES = 2**20
+PIECE_BYTES = 2**16  # Python takes memory for all that it is asked to read
+NEARLY_FULL_PERCENT = 95  # of the table of connections: below that nothing is dropped for want of room
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP)
 
 
@@ -27,7 +29,9 @@ def text_of(path: str, needs: str, limit_bytes: int = LIMIT_BYTES) -> str:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
-            found = file.read(limit_bytes + 1) or b""
+            found = bytearray()
+            while len(found) <= limit_bytes and (piece := file.read(PIECE_BYTES)):
+                found += piece
     except OSError as e:
         if e.errno in _MISSING:
             raise NotThereError(f"{path} is not there: needs {needs}") from e
@@ -44,3 +48,12 @@ def number_of(path: str, needs: str) -> int:
         return int(text)
     except ValueError as e:
         raise CannotLookError(f"{path} holds no number: needs to be what the kernel shows") from e
+
+
+def tracked_connections(proc: str, needs: str) -> tuple[int, int]:
+    """How many are tracked in the agent's network namespace, and how many may be: 0 for no limit.
+
+    Raises CannotLookError.
+    """
+    folder = f"{proc}/sys/net/netfilter"
+    return number_of(f"{folder}/nf_conntrack_count", needs), number_of(f"{folder}/nf_conntrack_max", needs)

@@ -14,7 +14,8 @@ Since Linux 5.0 permanent neighbours, as some networks of pods make of each node
 in the number of all. So many neighbours warn only where the kernel has had to make room for one since the boot.
 
 The counters of connection tracking are there where the kernel was built with `NF_CONNTRACK_PROCFS`, which Ubuntu's are
-not, and others have it only where somebody asks for it. Without them a full table warns, and nothing of it fails.
+not, and others have it only where somebody asks for it. Without them a full table only warns here. What the kernel
+drops then is in its log, by which the check `kernelLog` fails (`conntrackFull`, `neighbourOverflow`).
 
 A table that this kernel does not have (connection tracking not loaded, no IPv6) is left out, and said. Neighbours of
 IPv4 are on every host: not to see them is unknown. The kernel shows the neighbours, and the tracked connections of the
@@ -29,7 +30,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agent.checks.reading import CannotLookError, NotThereError, number_of, text_of
+from agent.checks.reading import (
+    NEARLY_FULL_PERCENT,
+    CannotLookError,
+    NotThereError,
+    number_of,
+    text_of,
+    tracked_connections,
+)
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty
@@ -40,7 +48,6 @@ DOC = (
     "neighbours, a second; in the host's network namespace"
 )
 RIGHTS = Rights(host_network=True)
-NEARLY_FULL_PERCENT = 95
 MADE_ROOM = "forced_gc_runs"
 HOST_NETWORK = "the host's network namespace (hostNetwork)"
 
@@ -147,7 +154,7 @@ def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings
             else ""
         )
         text += f", {missed_per_s:.3g}/s pushed out or lost" if missed_per_s >= settings.warn_misses_per_second else ""
-        text += "" if table.told else ", drops are not told"
+        text += "" if table.told else ", drop counters are not available"
         texts.append(text)
     if failing:
         return Finding(CheckState.FAILED, "; ".join(texts))
@@ -159,7 +166,7 @@ def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings
 
 def _conntrack(proc: str) -> Fill:
     needs = f"connection tracking in the kernel (nf_conntrack), and {HOST_NETWORK}"
-    count, limit = (number_of(f"{proc}/sys/net/netfilter/nf_conntrack_{name}", needs) for name in ("count", "max"))
+    count, limit = tracked_connections(proc, needs)
     try:
         counted = _counters(f"{proc}/net/stat/nf_conntrack", ("drop", "early_drop", "insert_failed"), needs)
     except NotThereError:

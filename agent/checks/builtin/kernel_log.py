@@ -11,6 +11,8 @@ and a way back:
 | `hardLockup` | 1 | 600 s | gate |
 | `rcuStall` | 2 in 300 s, of two stalls | 300 s after the last | gate |
 | `unregisterNetdevice` | 4 in 60 s, of one interface | 60 s after the last: it comes every 10 s while it lasts | gate |
+| `conntrackFull` | 3 in 60 s, 2 s apart: new connections are dropped | 60 s after the last | gate |
+| `neighbourOverflow` | 3 in 60 s, 2 s apart, of IPv4 or IPv6 | 60 s after the last | gate |
 | `ioError` | 5 in 60 s, of one device, but for discards | 300 s after the last | gate |
 | `filesystemShutdown` | 1, of one device | until it is mounted again, or no longer | gate |
 | `uncorrectedError` | 1: memory, machine check | 3600 s | gate |
@@ -35,9 +37,25 @@ mended so that the kernel does not tell of it, root can call over, by class and 
 echo 'readygate: over gpuXid 0000:3b:00' > /dev/kmsg
 ```
 
+`conntrackFull` and `neighbourOverflow` are what `connectionTables` counts; the log shows it where a kernel has no
+counters. Each network namespace has a table of connections, and older kernels write the same line for a pod's own. So
+`conntrackFull` only warns while the host's table has room (below 95 %), if the agent is in the host's network namespace
+and can see that.
+
 A virtual machine that was paused, as for a snapshot or a migration, is well again when it goes on, and each of its
 processors tells of that once. So what other processors tell within 10 s after the first is the same stall. One that is
 stuck tells it again, after 20 s and more.
+
+A device is found below a file system through partitions, LVM, dm-crypt, md, multipath and btrfs, by what sysfs shows.
+Errors on a path of an NVMe namespace (`nvme0c1n1`) count for the namespace (`nvme0n1`). A volume that LVM mirrors, and
+a btrfs that has all its data and metadata on two devices, are like a RAID.
+
+A disk that has left the bus is not in sysfs any more, but its file system is still mounted and every write fails. The
+check remembers the tree of devices, also in `positionFile`. For a disk that left before the agent started it uses the
+links that remain below volumes, and the source of the mount (`/dev/nvme0n1p2` is on `nvme0n1`). If both are missing, it
+goes by elimination: the kernel reports errors of a disk that is gone, and no disk that is there carries the gate path.
+One line is enough then, and such a fault has no end by time: it is over when the file system is unmounted or the node
+is booted again. The members of a ZFS pool and of a bcachefs with several devices are not found.
 
 `gatePaths` are not followed: of a link name what it leads to, too.
 
@@ -50,12 +68,13 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
+from agent.checks.block_devices import Devices, Places, is_gone, mounts_of, places_of, with_present
 from agent.checks.kernel_lines import (
     CLASSES,
     GATE,
@@ -68,9 +87,10 @@ from agent.checks.kernel_lines import (
     is_of_a_process,
     more,
 )
-from agent.checks.reading import CannotLookError, text_of
+from agent.checks.reading import NEARLY_FULL_PERCENT, CannotLookError, text_of, tracked_connections
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
+from agent.checks.sysfs import block_names, devices_in
 from agent.keys import NonEmpty
 from component.settings import Section
 from kube.objects import UNREADABLE
@@ -85,7 +105,7 @@ READ_PART = 0.5  # of the timeout: a flood of lines is read on in the next run
 SAVE_AGAIN_S = 10.0  # where only the position has moved
 TROUBLES = 64  # kept at most: those whose end is near make room, of the newest none
 NEWEST = 16
-REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10")
+DEVICES_AGAIN_S = 60.0  # where none has come or gone
 MOUNTS_BYTES = 2**24  # of each container there is a line that names all its layers
 
 
@@ -129,14 +149,7 @@ class Known(msgspec.Struct, frozen=True):
     boot_id: str
     sequence: int = -1
     troubles: tuple[tuple[Key, Trouble], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where file systems are: the mount points on a device, and which of `gatePaths` lie on it."""
-
-    mounts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    gated: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    devices: Devices = Devices()
 
 
 class Check:
@@ -148,6 +161,8 @@ class Check:
         self._saved: tuple[Known, float] | None = None
         self._log: int | None = None
         self._keeps_up = False  # everything was read once: what comes since then is new
+        self._devices_at_s: float | None = None
+        self._device_names: list[str] = []
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED with the classes that hold; UNKNOWN where log or mounts are not to be read."""
@@ -159,21 +174,19 @@ class Check:
                 known = after(known, self._dated(records, new=keeps_up))
         except CannotLookError as e:
             return Finding(CheckState.UNKNOWN, str(e))
-        self._known = known
-        self._save(known)
         now = self._monotonic()
-        holding = {key: trouble for key, trouble in known.troubles if holds(key, trouble, now)}
+        known = self._known = self._with_devices(known, now)
+        self._save(known)
+        holding = {key: it for key, it in known.troubles if holds(key, it, now) or stays(key, known.devices)}
         try:
-            devices = {of for (name, of) in holding if CLASSES[name].device}
-            places = places_of(devices, settings) if devices else Places()
+            places = self._places(holding, known.devices)
         except CannotLookError as e:
-            blind = f"{', '.join(dict.fromkeys(name for name, _ in holding if CLASSES[name].device))}, but {e}"
-            others = {key: trouble for key, trouble in holding.items() if not CLASSES[key[0]].device}
-            found = judge(others, Places(), now, settings)
-            if found.state is CheckState.FAILED:  # wherever those devices are mounted
-                return Finding(CheckState.FAILED, f"{found.output}; {blind}")
-            return Finding(CheckState.UNKNOWN, blind)
-        return judge(holding, places, now, settings)
+            return _without_places(holding, e, now, settings)
+        over = [key for key, it in holding.items() if not holds(key, it, now) and not places.mounts.get(key[1])]
+        if over:
+            left = tuple(it for it in known.troubles if it[0] not in over)
+            self._known = msgspec.structs.replace(known, troubles=left)
+        return judge(holding, places, now, settings, has_room=_has_room(holding, settings))
 
     def descriptor(self) -> int | None:
         """Readable as soon as the kernel has written something."""
@@ -212,6 +225,28 @@ class Check:
         now = self._monotonic()
         return [replace(it, at_s=now if new else min(it.at_s, now)) for it in records]
 
+    def _with_devices(self, known: Known, monotonic: float) -> Known:
+        """Reads sysfs again where a device has come, gone or is in trouble, and each minute: a volume may be moved."""
+        names = block_names(self._settings.sys)
+        is_late = self._devices_at_s is None or monotonic - self._devices_at_s >= DEVICES_AGAIN_S
+        in_trouble = any(CLASSES[name].device for (name, _), _ in known.troubles)
+        if not (is_late or in_trouble or names != self._device_names):
+            return known
+        self._device_names, self._devices_at_s = names, monotonic
+        return msgspec.structs.replace(known, devices=with_present(known.devices, devices_in(self._settings.sys)))
+
+    def _places(self, holding: Iterable[Key], devices: Devices) -> Places:
+        """Raises CannotLookError."""
+        named = {of for name, of in holding if CLASSES[name].device}
+        if not named:
+            return Places()
+        text = text_of(self._settings.mountinfo, "the host's processes (hostPID), and root", MOUNTS_BYTES)
+        places = places_of(named, devices, mounts_of(text), self._settings.gate_paths)
+        if places.unclear and not all(places.mounts.values()):
+            nothing = f"{self._settings.sys}/class/block shows no device below {places.unclear[0]}"
+            raise CannotLookError(f"{nothing}: needs the host's sysfs")
+        return places
+
     def _save(self, known: Known) -> None:
         path, now = self._settings.position_file, self._monotonic()
         if not path or (self._saved and self._saved[0] == known):
@@ -224,18 +259,52 @@ class Check:
             self._saved = known, now
 
 
-def judge(holding: Mapping[Key, Trouble], places: Places, monotonic: float, settings: Settings) -> Finding:
-    """`holding`: the troubles that are true at `monotonic`, seconds since the boot."""
+def _has_room(holding: Iterable[Key], settings: Settings) -> bool:
+    """Whether the host's table of connections has room; False where it cannot be seen."""
+    if not any(CLASSES[name].per_netns for name, _ in holding):
+        return False
+    host = Path(settings.mountinfo).parent  # the folder of its first process in /proc
+    try:
+        # One file where the network namespace is one; a link in `ns` is shown to who has CAP_SYS_PTRACE.
+        if not (host / "net/dev").samefile(host.parent / "self/net/dev"):
+            return False
+        entries, limit = tracked_connections(str(host.parent), "")
+    except (OSError, CannotLookError):
+        return False
+    return not limit or 100 * entries < NEARLY_FULL_PERCENT * limit
+
+
+def _without_places(
+    holding: Mapping[Key, Trouble], error: CannotLookError, monotonic: float, settings: Settings
+) -> Finding:
+    """Where devices are in trouble and the mounts cannot be read."""
+    blind = f"{', '.join(dict.fromkeys(name for name, _ in holding if CLASSES[name].device))}, but {error}"
+    others = {key: trouble for key, trouble in holding.items() if not CLASSES[key[0]].device}
+    found = judge(others, Places(), monotonic, settings, has_room=_has_room(others, settings))
+    if found.state is CheckState.FAILED:  # wherever those devices are mounted
+        return Finding(CheckState.FAILED, f"{found.output}; {blind}")
+    return Finding(CheckState.UNKNOWN, blind)
+
+
+def judge(
+    holding: Mapping[Key, Trouble], places: Places, monotonic: float, settings: Settings, *, has_room: bool = False
+) -> Finding:
+    """`holding`: the troubles that are true at `monotonic`, seconds since the boot. `has_room`: the host's table of
+    connections."""
     failed, warned = list[str](), list[str]()
     for (name, of), trouble in holding.items():
         ago_s = max(0.0, monotonic - trouble.times_s[-1])
-        text = f"{name}{of and ' '}{of}: {trouble.lines} lines, the last {ago_s:.0f} s ago"
+        gone = " (device gone)" if CLASSES[name].device and of in places.gone else ""
+        text = f"{name}{of and ' '}{of}{gone}: {trouble.lines} lines, the last {ago_s:.0f} s ago"
         gated = name in settings.gate
         if CLASSES[name].device:
             if not (mounts := places.mounts.get(of)):
                 continue
             gated = gated and bool(places.gated.get(of))
             text += f", below {(places.gated.get(of) or mounts)[0]}"
+        if CLASSES[name].per_netns and has_room:
+            gated = False
+            text += ", but the host's table has room"
         if gated:
             failed.append(text)
         elif name in settings.warn or name in settings.gate:
@@ -246,6 +315,11 @@ def judge(holding: Mapping[Key, Trouble], places: Places, monotonic: float, sett
 
 def holds(key: Key, trouble: Trouble, monotonic: float) -> bool:
     return trouble.true_at_s is not None and monotonic - trouble.true_at_s < CLASSES[key[0]].lasts_s
+
+
+def stays(key: Key, devices: Devices) -> bool:
+    """Where the device is gone one line is enough, and what is mounted from it does not become well by time."""
+    return CLASSES[key[0]].device and is_gone(key[1], devices)
 
 
 def after(known: Known, records: Iterable[Record]) -> Known:
@@ -264,7 +338,7 @@ def after(known: Known, records: Iterable[Record]) -> Known:
                 troubles[name, of] = more(troubles.pop((name, of), Trouble()), kind, record.text, record.at_s)
             elif (of := healed_by(kind, record.text)) is not None:
                 troubles = {key: it for key, it in troubles.items() if key[0] != name or (of and key[1] != of)}
-    return Known(known.boot_id, sequence, _bounded(list(troubles.items())))
+    return Known(known.boot_id, sequence, _bounded(list(troubles.items())), known.devices)
 
 
 def _bounded(troubles: list[tuple[Key, Trouble]]) -> tuple[tuple[Key, Trouble], ...]:
@@ -315,84 +389,3 @@ def _kept(path: str, boot_id: str) -> Known:
             if known.boot_id == boot_id:
                 return known
     return Known(boot_id)
-
-
-# Devices and mounts
-
-
-def places_of(devices: Iterable[str], settings: Settings) -> Places:
-    """Raises CannotLookError."""
-    text = text_of(settings.mountinfo, "the host's processes (hostPID), and root", MOUNTS_BYTES)
-    mounts = [_Mount.of(line.split(" ")) for line in text.splitlines()]
-    holders = {path: _holder(mounts, path) for path in settings.gate_paths}
-    mounted, gated = dict[str, Sequence[str]](), dict[str, Sequence[str]]()
-    for device in devices:
-        blocks, name = f"{settings.sys}/class/block", device.replace("/", "!")
-        names, alone = _stacked(blocks, name, set()), _stacked(blocks, name, set(), over=_goes_on)
-        mounted[device] = [mount.point for mount in mounts if mount.on(names)]
-        gated[device] = [path for path, mount in holders.items() if mount is not None and mount.on(alone)]
-    return Places(mounted, gated)
-
-
-@dataclass(frozen=True, slots=True)
-class _Mount:
-    number: str
-    point: str
-    source: str
-
-    @classmethod
-    def of(cls, words: Sequence[str]) -> "_Mount":
-        """A line of mountinfo: proc_pid_mountinfo(5)."""
-        after_dash = words[words.index("-") + 1 :] if "-" in words else []
-        number, point = (words[2], words[4]) if len(words) > 4 else ("", "")
-        return cls(number, point, after_dash[1] if len(after_dash) > 1 else "")
-
-    def on(self, names: Mapping[str, str]) -> bool:
-        """`names`: of devices, and their numbers. A file system with a number of its own (btrfs) names its device."""
-        return self.number in names.values() or self.source.removeprefix("/dev/") in names
-
-
-def _holder(mounts: Sequence[_Mount], path: str) -> _Mount | None:
-    """The mount that a path lies in: the longest point, and of those the one that was mounted last."""
-    inside = [m for m in mounts if m.point == path or path.startswith(m.point.rstrip("/") + "/")]
-    return max(reversed(inside), key=lambda mount: len(mount.point), default=None)
-
-
-def _stacked(
-    blocks: str, name: str, seen: set[str], over: Callable[[Path], bool] = lambda _folder: False
-) -> dict[str, str]:
-    """A device with its partitions and all that is built on it: name to number. `over`: where that ends."""
-    folder = Path(blocks, name)
-    if name in seen or not name or name.startswith("."):
-        return {}
-    seen.add(name)
-    try:
-        found = {name: (folder / "dev").read_text().strip()}
-    except OSError:
-        found = {name: ""}
-    if mapped := _line_of(folder / "dm/name"):  # by which mount calls a volume
-        found[f"mapper/{mapped}"] = found[name]
-    above = [entry.name for entry in _entries(folder) if (entry / "partition").exists()]
-    above += [entry.name for entry in _entries(folder / "holders") if not over(Path(blocks, entry.name))]
-    for other in above:
-        found |= _stacked(blocks, other, seen, over)
-    return found
-
-
-def _goes_on(folder: Path) -> bool:
-    """A device that does without one of those below it; what it cannot do without them, it says itself."""
-    return _line_of(folder / "dm/uuid").startswith("mpath-") or _line_of(folder / "md/level") in REDUNDANT
-
-
-def _line_of(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []

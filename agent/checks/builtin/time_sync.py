@@ -1,16 +1,18 @@
 """The check `timeSync`: is the node's clock kept, and how far may it be off?
 
-Asks the kernel (adjtimex, which changes nothing), not a time service by name: chrony, ntpd, timesyncd and a
-hypervisor's own all tell the kernel what they know. The estimate is the larger of the kernel's estimated error and of
+Asks the kernel (adjtimex, which changes nothing), not a time service by name: chrony, ntpd and timesyncd report to the
+kernel what they know. The estimate is the larger of the kernel's estimated error and of
 the offset that it is still correcting: from `warnMilliseconds` on the check warns, from `failMilliseconds` on it
 fails. No estimate is larger than the upper bound: whoever tells the kernel a bound alone (phc2sys, for clocks kept by
 PTP) leaves the estimate at the sixteen seconds that it has before anybody has told it.
 
-The kernel's upper bound of the error grows by half a millisecond a second between two corrections, so it says how
-long ago the last one was, not that the clock is wrong: beyond `boundMilliseconds` the check warns, as it does where
-the kernel calls the clock unsynchronised (after some nine hours without a correction, or because no service has ever
-set it). `unsynchronized: fail` makes that a failure. chrony says that it keeps the clock only with `rtcsync` in its
-configuration, which distributions have there.
+The kernel's upper bound of the error grows by half a millisecond a second between two corrections. A large bound does
+not mean that the clock is wrong: beyond `boundMilliseconds` the check warns.
+
+The clock is synchronized while the bound is below its limit of 16 seconds, as for systemd (`timedatectl`). The bound is
+at the limit after nine hours without a correction, after the time was set by hand, and where nothing has reported a
+bound since the boot. Then the check warns; `unsynchronized: fail` makes that a failure. The kernel's flag STA_UNSYNC
+does not count: chrony without `rtcsync` leaves it set while it keeps the clock.
 
 The way back is the next run after the service has corrected the clock.
 """
@@ -27,9 +29,10 @@ from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from component.settings import Section
 
-DOC = "the kernel's clock is synchronised, and its error is below the limit"
+DOC = "the kernel's clock is synchronized, and its error is below the limit"
 RIGHTS = Rights(clock=True)
-STA_UNSYNC, STA_NANO = 0x0040, 0x2000
+STA_NANO = 0x2000
+LIMIT_S = 16  # of the kernel's bound (NTP_PHASE_LIMIT); systemd's ntp_synced compares with the same
 # struct timex, its first fields: modes, offset, freq, maxerror, esterror, status.
 _TIMEX = struct.Struct("@Illlli")
 _TIMEX_BYTES = 512  # more than any architecture has
@@ -81,7 +84,7 @@ def clock_of(timex: bytes) -> Clock:
     _modes, offset, _freq, maxerror_us, esterror_us, status = _TIMEX.unpack_from(timex)
     offset_s = abs(offset) / (1e9 if status & STA_NANO else 1e6)
     estimate_s = min(esterror_us, maxerror_us) / 1e6
-    return Clock(not status & STA_UNSYNC, max(estimate_s, offset_s), maxerror_us / 1e6)
+    return Clock(maxerror_us < LIMIT_S * 1_000_000, max(estimate_s, offset_s), maxerror_us / 1e6)
 
 
 def judged(found: Clock, settings: Settings) -> Finding:
@@ -89,13 +92,16 @@ def judged(found: Clock, settings: Settings) -> Finding:
     if not found.synchronized:
         # Its other numbers mean nothing then: the kernel sets them to their limit.
         state = CheckState.FAILED if settings.unsynchronized == "fail" else CheckState.WARNED
-        return Finding(state, "the clock is not synchronised: no time service corrects it")
+        return Finding(
+            state, f"the clock is not synchronized: its maximum error is at the kernel's limit of {LIMIT_S} s"
+        )
     if found.estimate_s * 1000 >= settings.fail_milliseconds:
         return Finding(CheckState.FAILED, f"the clock is {estimate}, limit {settings.fail_milliseconds} ms")
     if found.estimate_s * 1000 >= settings.warn_milliseconds:
         return Finding(CheckState.WARNED, f"the clock is {estimate}, fails at {settings.fail_milliseconds} ms")
     if found.bound_s * 1000 >= settings.bound_milliseconds:
-        return Finding(CheckState.WARNED, f"the clock may be up to {_ms(found.bound_s)} off: not corrected for long")
+        bound = f"the clock may be up to {_ms(found.bound_s)} off"
+        return Finding(CheckState.WARNED, f"{bound}, warns at {settings.bound_milliseconds} ms")
     return Finding(CheckState.PASSED, f"{estimate}, at most {_ms(found.bound_s)}")
 
 

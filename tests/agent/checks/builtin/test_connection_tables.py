@@ -190,9 +190,13 @@ def test_a_kernel_without_connection_tracking_has_one_table_less(node: Node) -> 
 @pytest.mark.parametrize(
     ("entries", "state", "told"),
     [
-        pytest.param(812, "passed", "conntrack 812 of 262144, drops are not told", id="there is room"),
-        pytest.param(209716, "warned", "conntrack 209716 of 262144, 80 % full, drops are not told", id="80 %"),
-        pytest.param(262144, "warned", "conntrack 262144 of 262144, 100 % full, drops are not told", id="full"),
+        pytest.param(812, "passed", "conntrack 812 of 262144, drop counters are not available", id="there is room"),
+        pytest.param(
+            209716, "warned", "conntrack 209716 of 262144, 80 % full, drop counters are not available", id="80 %"
+        ),
+        pytest.param(
+            262144, "warned", "conntrack 262144 of 262144, 100 % full, drop counters are not available", id="full"
+        ),
     ],
 )
 def test_a_kernel_that_does_not_tell_of_drops_tells_how_full_the_table_is(

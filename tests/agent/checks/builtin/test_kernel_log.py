@@ -109,7 +109,8 @@ SCOPES = [
 @pytest.mark.parametrize(("device", "state", "below"), SCOPES)
 def test_errors_of_a_device_count_by_what_is_mounted_from_it(node: Node, device: str, state: str, below: str) -> None:
     node.say(IO.format(device), 5)
-    expected = f"ioError {device}: 5 lines, the last 0 s ago, below {below}" if below else WELL.output
+    gone = " (device gone)" if len(device) == 1 else ""
+    expected = f"ioError {device}{gone}: 5 lines, the last 0 s ago, below {below}" if below else WELL.output
     assert Finding(CheckState(state), expected) == node.check()()
 
 

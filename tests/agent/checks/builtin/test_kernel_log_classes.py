@@ -25,6 +25,20 @@ LINES = {
         "rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: { 1-...D }",
     ],
     "unregisterNetdevice": ["unregister_netdevice: waiting for lo to become free. Usage count = 2"],
+    "conntrackFull": [
+        "nf_conntrack: nf_conntrack: table full, dropping packet",
+        "nf_conntrack: table full, dropping packet",  # kubernetes/kubernetes#18604, #71261
+        "nf_conntrack: table full, dropping packet.",
+        "ip_conntrack: table full, dropping packet.",
+    ],
+    "neighbourOverflow": [
+        "neighbour: arp_cache: neighbor table overflow!",  # kubernetes/kops#4533
+        "neighbour: ndisc_cache: neighbor table overflow!",  # e2b-dev/infra#3508
+        "arp_cache: neighbor table overflow!",
+        "ipv4: Neighbour table overflow.",  # QubesOS/qubes-issues#355
+        "IPv6: Neighbour table overflow",
+        "Neighbour table overflow.",
+    ],
     "ioError": [
         "blk_update_request: I/O error, dev sda, sector 2048 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0",
         "I/O error, dev sda, sector 2048 op 0x1:(WRITE) flags 0x800 phys_seg 1 prio class 2",
@@ -33,6 +47,7 @@ LINES = {
         "critical medium error, dev sda, sector 5 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0",
         "Buffer I/O error on dev sda, logical block 3, lost async page write",
         "Buffer I/O error on device sda, logical block 3",
+        "block nvme0n1: no available path - failing I/O",
     ],
     "filesystemShutdown": [
         "XFS (sda): Corruption of in-memory data (0x8) detected at xfs_x+0x1/0x2 [xfs].  Shutting down filesystem.",
@@ -104,6 +119,10 @@ NOTHING = [
     ("what firmware remembers of an earlier boot (BERT)", "[Hardware Error]: event severity: fatal"),
     ("and its details", "[Hardware Error]:   error_type: 14, scrub uncorrected error"),
     ("one that was corrected then", "[Hardware Error]: event severity: corrected"),
+    ("a pod's own table of connections", "nf_conntrack: nf_conntrack: table full in netns 4026532178, dropping packet"),
+    ("the table of expected connections", "nf_conntrack: nf_conntrack: expectation table full"),
+    ("lines that were left out", "net_ratelimit: 241 callbacks suppressed"),
+    ("a path of several is not usable now", "block nvme0n1: no usable path - requeuing I/O"),
     ("a mount", "XFS (sda): Mounting V5 Filesystem 1-2"),
     ("a disk", "sd 0:0:0:0: [sda] Attached SCSI disk"),
     ("words", "audit: I/O error is a word"),
@@ -128,7 +147,9 @@ COMMS = {
     "hardLockup": ["watchdog: CPU1:", "Watchdog detect"],
     "rcuStall": ["INFO: a detecte", "rcu: INFO: rcu "],
     "unregisterNetdevice": ["unregister_netd"],
-    "ioError": ["I/O error, dev ", "Buffer I/O erro", "a error, dev a,"],
+    "conntrackFull": ["nf_conntrack: n", "nf_conntrack: t", "nf_conntrack:"],
+    "neighbourOverflow": ["neighbour: arp_", "arp_cache: neig", "Neighbour table"],
+    "ioError": ["I/O error, dev ", "Buffer I/O erro", "a error, dev a,", "block nvme0n1: "],
     "filesystemShutdown": [
         "XFS (sda): ",
         "EXT4-fs (sda): ",
@@ -147,6 +168,8 @@ ENDS = {
     "hardLockup": "Watchdog detected hard LOCKUP on cpu 0",
     "rcuStall": "rcu: INFO: rcu_sched self-detected stall on CPU",
     "unregisterNetdevice": "unregister_netdevice: waiting for a to become free",
+    "conntrackFull": "nf_conntrack: table full, dropping packet",
+    "neighbourOverflow": "Neighbour table overflow",
     "ioError": "I/O error, dev sda, sector 1",
     "filesystemShutdown": "Shutting down filesystem",
     "uncorrectedError": "EDAC MCx: 1 UE memory read error on [Hardware Error]: Uncorrected",
