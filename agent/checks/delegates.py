@@ -1,4 +1,4 @@
-"""What a CNI plugin runs besides itself, by its configuration: its IPAM plugin, and networks that it delegates to. Pure.
+"""What a CNI plugin runs besides itself, by its configuration: its IPAM plugin, and networks it delegates to. Pure.
 
 Mirrors what the plugins do (containernetworking/plugins pkg/ipam, flannel-io/cni-plugin flannel_linux.go, multus-cni
 pkg/types/conf.go and pkg/k8sclient). Most plugins run the binary that `ipam.type` names, as the CNI specification has

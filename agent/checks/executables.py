@@ -225,10 +225,11 @@ class _Walk:
         name of its own here, and is the host's."""
         path = path.rstrip("/")
         plain = path.removeprefix(_HOST) if path.startswith(f"{_HOST}/") else path
-        found = []
-        for folder in (plain, os.path.dirname(plain)):  # noqa: PTH120 - as above
-            if folder == CONF_DIR or (folder.count("/") > 1 and self._conf_dir.endswith(folder)):
-                found.append(self._conf_dir + plain[len(folder) :])
+        found = [
+            self._conf_dir + plain[len(folder) :]
+            for folder in (plain, os.path.dirname(plain))  # noqa: PTH120 - as above
+            if folder == CONF_DIR or (folder.count("/") > 1 and self._conf_dir.endswith(folder))
+        ]
         if self._conf_dir.endswith(CONF_DIR):
             found.append(self._conf_dir[: -len(CONF_DIR)] + plain)
         return [*found, path, plain, _HOST + plain]

@@ -1,8 +1,8 @@
 """JSON by the rules of Go's encoding/json, which every runtime and CNI plugin reads its configuration with. Pure.
 
-Syntax: UTF-8 alone, so a byte order mark or UTF-16 is refused; invalid bytes inside a text become U+FFFD, and so do lone
-surrogates; 10,000 levels at most; a number that no float64 holds is refused. Structs: keys match without case; null
-leaves a field as it was; of a key that is there twice the last counts, and the first is checked all the same.
+Syntax: UTF-8 alone, so a byte order mark or UTF-16 is refused; invalid bytes inside a text become U+FFFD, and so do
+lone surrogates; 10,000 levels at most; a number that no float64 holds is refused. Structs: keys match without case;
+null leaves a field as it was; of a key that is there twice the last counts, and the first is checked all the same.
 
 A child process runs this for each look. It imports nothing that takes long: not `json`, `re`, `typing` or `enum`.
 """

@@ -33,7 +33,6 @@ from agent.checks.go_json import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from agent.checks.go_json import Order
 
@@ -245,7 +244,7 @@ def _check_versions(value: Object, config: str) -> None:
 
 def _is_version(text: str) -> bool:
     parts = [part[part[:1] in ("+", "-") :] for part in text.split(".")]
-    return len(parts) <= 3 and all(part.isascii() and part.isdigit() and int(part) < 2**63 for part in parts)  # noqa: PLR2004
+    return len(parts) <= 3 and all(part.isascii() and part.isdigit() and int(part) < 2**63 for part in parts)
 
 
 def _value(config: str, depth_limit: int = DEPTH_LIMIT) -> object:

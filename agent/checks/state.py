@@ -13,8 +13,8 @@ FINDING_LIMIT_BYTES = 256  # of what a check says: a dozen of them fit into the 
 
 class CheckState(StrEnum):
     """`warned`: passed, with something that must be said before it becomes a failure. `shared`: the run was made, and
-    what is wrong lies beyond this node, for all nodes alike; so it says nothing of this one. `not applicable`: this node
-    has nothing that the check could judge; it is neither a success nor a failure, and closes nothing."""
+    what is wrong lies beyond this node, for all nodes alike; so it says nothing of this one. `not applicable`: this
+    node has nothing that the check could judge; it is neither a success nor a failure, and closes nothing."""
 
     STARTING = "starting"
     PASSED = "passed"

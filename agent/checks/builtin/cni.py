@@ -38,7 +38,10 @@ from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty
 from component.settings import Section
 
-DOC = "the runtime would find a network configuration that parses, and its plugins are there and executable"
+DOC = (
+    "the runtime would find a network configuration that it can read, and every binary that is run for a pod is there "
+    "and executable"
+)
 RIGHTS = Rights(reads=("confDir", "binDirs"), root=True)
 TIMEOUT_S = 5  # a second is short for a child process under load
 CALLS = 2  # the first run looks anew once the folders are followed

@@ -125,14 +125,18 @@ def test_ranges_that_antrea_fills_in_when_it_calls_are_given_in_the_settings(nod
     [
         pytest.param({"type": "calico", "ipam": {"type": "calico-ipam"}}, "calico-ipam", id="of an IPAM plugin"),
         pytest.param({"type": "cilium-cni", "enable-debug": False}, "cilium-cni", id="of one that needs none"),
-        pytest.param({"type": "aws-cni", "vethPrefix": "eni"}, "aws-cni", id="of the cloud (aws/amazon-vpc-cni-k8s#64)"),
+        pytest.param(
+            {"type": "aws-cni", "vethPrefix": "eni"}, "aws-cni", id="of the cloud (aws/amazon-vpc-cni-k8s#64)"
+        ),
         pytest.param(
             {"type": "azure-vnet", "ipam": {"type": "azure-cns"}},
             "azure-cns",
             id="of a service (Azure/azure-container-networking#2281)",
         ),
         pytest.param(
-            {"type": "macvlan", "ipam": {"type": "dhcp"}}, "dhcp", id="of the network's own server (hashicorp/nomad#9534)"
+            {"type": "macvlan", "ipam": {"type": "dhcp"}},
+            "dhcp",
+            id="of the network's own server (hashicorp/nomad#9534)",
         ),
         pytest.param(
             {"type": "bridge", "ipam": {"type": "whereabouts", "range": "192.0.2.0/24"}},
