@@ -19,7 +19,6 @@ from agent.checks.networks import (
     Network,
     beside,
     check_name,
-    check_type,
     config_files,
     find_binary,
     listed,
@@ -143,7 +142,7 @@ class _Walk:
         except WrongError as e:
             raise BrokenError(f"{file}: plugin {kind}: {e}") from e
         if runs.ipam:
-            self._ipam(kind, check_type(runs.ipam, file, "ipam"), bin_dirs, is_run=runs.runs_ipam)
+            self._ipam(kind, runs.ipam, bin_dirs, is_run=runs.runs_ipam)
         if level == LEVELS:
             self.unseen = self.unseen or f"{file}: more than {LEVELS} networks delegate one to another"
             return

@@ -112,9 +112,14 @@ def config_files(conf_dir: str, suffixes: tuple[str, ...] = SUFFIXES) -> list[st
 
 def load(config: str) -> Network:
     """Raises BrokenError, OSError."""
+    return network_in(_content(config), config, os.path.dirname(config))  # noqa: PTH120 - no pathlib, see above
+
+
+def network_in(content: bytes, config: str, folder: str = "") -> Network:
+    """What a file of that name holds, and the plugins that lie beside it in `folder`. Raises BrokenError, OSError."""
     if config.endswith(".conflist"):
-        return listed(_value(config), config, os.path.dirname(config))  # noqa: PTH120 - no pathlib, see above
-    value = _value(config, DEPTH_LIMIT - _ADDED_LEVELS)
+        return listed(_value(content, config), config, folder)
+    value = _value(content, config, DEPTH_LIMIT - _ADDED_LEVELS)
     name, plugin = _plugin(value, config, "network", as_written)
     return Network(config, name, (plugin,))
 
@@ -153,7 +158,7 @@ def beside(folder: str, network: str) -> list[Object]:
     except NotADirectoryError as e:
         raise BrokenError(f"{folder} is not a folder") from e
     files = [f"{folder}/{name}" for name in names]
-    return [_plugin(_value(file), file, "plugin", as_written)[1] for file in files]
+    return [_plugin(_value(_content(file), file), file, "plugin", as_written)[1] for file in files]
 
 
 def plugin_of(value: object, config: str) -> Network:
@@ -180,6 +185,8 @@ def type_of(plugin: Object) -> str:
 def find_binary(plugin: str, bin_dirs: Sequence[str], by: str = "") -> str:
     """The first regular file of that name must be executable, for whom does not matter: the runtime is not our user.
     `by`: what runs it, for people. Raises BrokenError, OSError."""
+    if "/" in plugin or plugin in (".", "..") or not plugin.isprintable():
+        raise BrokenError(f"invalid plugin type {plugin[:64]}{by}")
     for folder in bin_dirs:
         path = os.path.join(folder, plugin)  # noqa: PTH118 - as above
         try:
@@ -196,26 +203,16 @@ def find_binary(plugin: str, bin_dirs: Sequence[str], by: str = "") -> str:
     raise BrokenError(f"plugin {plugin}{by} not found in {', '.join(bin_dirs)}")
 
 
-def check_type(name: object, config: str, what: str) -> str:
-    """Raises BrokenError for what is no name of a plugin's binary."""
-    if not isinstance(name, str) or not name:
-        raise BrokenError(f"{config}: {what} has no type")
-    if "/" in name or name in (".", "..") or not name.isprintable():
-        raise BrokenError(f"{config}: invalid plugin type {name[:64]}")
-    return name
-
-
 def _plugin(value: object, config: str, what: str, order: Order) -> tuple[str, Object]:
     """The name that it gives its network, and its configuration. Raises BrokenError."""
     try:
         fields = _PLUGIN(None, value, order)
     except TypeError as e:
         raise BrokenError(f"{config}: {what}: {e}") from e
-    check_type(fields.get("type"), config, what)
-    if not isinstance(value, Object):
+    if not fields.get("type") or not isinstance(value, Object):
         raise BrokenError(f"{config}: {what} has no type")
-    if order is as_written:  # and again as it is written into a list
-        return _plugin(value, config, what, as_marshalled)
+    if order is as_written:  # and again as it is written into a list, whose name it has by now
+        _plugin(value, config, what, as_marshalled)
     return fields.get("name") or "", value
 
 
@@ -247,8 +244,7 @@ def _is_version(text: str) -> bool:
     return len(parts) <= 3 and all(part.isascii() and part.isdigit() and int(part) < 2**63 for part in parts)
 
 
-def _value(config: str, depth_limit: int = DEPTH_LIMIT) -> object:
-    content = _content(config)
+def _value(content: bytes, config: str, depth_limit: int = DEPTH_LIMIT) -> object:
     if len(content) > CONFIG_LIMIT_BYTES:
         raise BrokenError(f"{config} is larger than 1 MiB")
     try:

@@ -1,4 +1,4 @@
-"""JSON is read as Go's encoding/json reads it; the differential's target `json` plays the same against Go itself."""
+"""JSON is read as Go's encoding/json reads it; the differential's target `cni` plays the same against Go itself."""
 
 from typing import Any
 
