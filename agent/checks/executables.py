@@ -62,9 +62,9 @@ def looked(
     walk = _Walk(conf_dir)
     try:
         network = network_of(runtime, conf_dir, bin_dirs, name)
-        check_name(network)
         for plugin in network.plugins:
             walk.plugin(plugin, list(bin_dirs), network.file)
+        check_name(network)
         if runtime != CRIO and not internal_loopback:
             walk.loopback(bin_dirs, is_run=runtime == CONTAINERD)
     except BrokenError as e:

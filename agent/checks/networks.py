@@ -18,6 +18,7 @@ import stat
 
 from agent.checks.go_json import (
     DEPTH_LIMIT,
+    REPLACEMENT,
     Object,
     anything,
     as_marshalled,
@@ -185,7 +186,7 @@ def type_of(plugin: Object) -> str:
 def find_binary(plugin: str, bin_dirs: Sequence[str], by: str = "") -> str:
     """The first regular file of that name must be executable, for whom does not matter: the runtime is not our user.
     `by`: what runs it, for people. Raises BrokenError, OSError."""
-    if "/" in plugin or plugin in (".", "..") or not plugin.isprintable():
+    if "/" in plugin or plugin in (".", "..") or not plugin.isprintable() or REPLACEMENT in plugin:
         raise BrokenError(f"invalid plugin type {plugin[:64]}{by}")
     for folder in bin_dirs:
         path = os.path.join(folder, plugin)  # noqa: PTH118 - as above

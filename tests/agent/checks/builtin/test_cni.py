@@ -123,7 +123,7 @@ FAILS = [
     ("no type", lambda n: n.config("00-a.conflist", {"name": "n", "plugins": [{}]}), "plugin 0 has no type"),
     ("a list in a .conf", lambda n: n.config("00-a.conf", LIST), "network has no type"),
     ("a type with a slash", lambda n: n.config("00-a.conf", {"type": "../evil"}), "invalid plugin type"),
-    ("no binary", lambda n: n.config("00-a.conf", {"name": "n", "type": "gone"}), "plugin gone not found in"),
+    ("no binary", lambda n: n.config("00-a.conf", {"type": "gone"}), "plugin gone not found in"),
     ("not executable", lambda n: n.binary("portmap", 0o644), "is not executable"),
     ("no folder of binaries", gone("bin"), "plugin bridge not found"),
     ("a huge file", lambda n: n.config("00-a.conf", "x" * (2**20 + 1)), "larger than 1 MiB"),
@@ -132,8 +132,8 @@ FAILS = [
     ("a link to a folder", lambda n: (n.conf / "00.conf").symlink_to(n.bin), "not a regular file"),
     ("a device", lambda n: (n.conf / "00.conf").symlink_to("/dev/zero"), "not a regular file"),
     ("a null in a type", lambda n: n.config("00.conf", '{"type": "a\\u0000b"}'), "invalid plugin type"),
-    ("half a character", lambda n: n.config("00.conf", '{"name": "n", "type": "\\ud800"}'), "not found in"),
-    ("a type too long for a file", lambda n: n.config("00.conf", {"name": "n", "type": "x" * 300}), "not found in"),
+    ("half a character", lambda n: n.config("00.conf", '{"type": "\\ud800"}'), "invalid plugin type"),
+    ("a type too long for a file", lambda n: n.config("00.conf", {"type": "x" * 300}), "not found in"),
     ("a huge number", lambda n: n.config("00.conf", "1" * 100_000), "does not parse"),
 ]
 
