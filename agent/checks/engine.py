@@ -177,7 +177,7 @@ class CheckEngine:
             log.error("checks not replaced, the old ones go on", extra={"error": str(e)})
             return
         names = {spec.name for spec in specs}
-        self._gone = tuple(s for s in self.counted() if s.name not in names and not s.state.is_good)
+        self._gone = tuple(s for s in self.counted() if s.name not in names and not s.state.closes_nothing)
         old = [worker for worker in self._workers if worker not in workers]
         self._workers = workers
         self._follow(specs)
@@ -321,7 +321,7 @@ def _says_the_same(before: CheckStatus, after: CheckStatus, failures: int) -> bo
         return False
     if _against(before, failures) != _against(after, failures):  # a restart shall go on counting
         return False
-    return after.state.is_good or before.output == after.output
+    return after.state.closes_nothing or before.output == after.output
 
 
 def _against(status: CheckStatus, failures: int) -> tuple[int, int]:
@@ -342,6 +342,8 @@ def _log(health: NodeHealth, left_out: int) -> None:
         facts["problems"] = log_text(health.problems)
     if health.notices:
         facts["notices"] = log_text(health.notices)
+    if health.not_applicable:
+        facts["not_applicable"] = log_text(health.not_applicable)
     if health.healthy and health.kept:
         log.warning("check unknown, last result kept", extra=facts)
     elif health.healthy:

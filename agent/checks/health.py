@@ -17,7 +17,8 @@ class NodeHealth:
     """`reason` is one of `wire.condition`. `problems`: the gate checks that close the node, in configured order.
 
     `notices`: what does not close it but must be said: gate checks whose last result is kept, or whose fault is shared
-    with other nodes, failing checks of severity warn, and checks that warn. `checks`: how many there are.
+    with other nodes, failing checks of severity warn, and checks that warn. `checks`: how many there are that apply.
+    `not_applicable`: the others.
     """
 
     healthy: bool
@@ -25,11 +26,12 @@ class NodeHealth:
     problems: tuple[CheckStatus, ...] = ()
     checks: int = 0
     notices: tuple[CheckStatus, ...] = ()
+    not_applicable: tuple[CheckStatus, ...] = ()
 
     @property
     def identity(self) -> tuple[object, ...]:
         """What makes two of them different ones: outputs change with every run and do not count, nor do warnings, nor
-        what is shared: that comes to all nodes at once, who would all write."""
+        what is shared or not applicable: that comes to all nodes at once, who would all write."""
         return self.reason, tuple((check.name, check.state) for check in (*self.problems, *self.kept))
 
     @property
@@ -39,13 +41,15 @@ class NodeHealth:
 
     @property
     def log_key(self) -> tuple[object, ...]:
-        """Identity plus warnings; a change is logged."""
-        return self.reason, tuple((check.name, check.state) for check in (*self.problems, *self.notices))
+        """Identity, warnings, and what does not apply; a change is logged."""
+        checks = (*self.problems, *self.notices, *self.not_applicable)
+        return self.reason, tuple((check.name, check.state) for check in checks)
 
 
 def node_health(statuses: Sequence[CheckStatus]) -> NodeHealth:
     """All gate checks passed, or their last result is kept: healthy. Else the reason is that of the worst."""
-    bad = [s for s in statuses if not s.state.is_good]
+    not_applicable = tuple(s for s in statuses if s.state is CheckState.NOT_APPLICABLE)
+    bad = [s for s in statuses if not s.state.closes_nothing]
     problems = tuple(s for s in bad if s.severity is Severity.GATE and not s.kept)
     warnings = (s for s in statuses if _is_warning(s))
     kept = tuple(s for s in bad if _is_kept(s))
@@ -59,7 +63,8 @@ def node_health(statuses: Sequence[CheckStatus]) -> NodeHealth:
         reason = REASON_STARTING
     else:
         reason = REASON_CHECK_UNKNOWN if kept else REASON_CHECKS_PASSED
-    return NodeHealth(not problems, reason, problems, len(statuses), (*kept, *shared, *warnings))
+    count = len(statuses) - len(not_applicable)
+    return NodeHealth(not problems, reason, problems, count, (*kept, *shared, *warnings), not_applicable)
 
 
 def readyz_text(health: NodeHealth, wall: float) -> str:
@@ -73,9 +78,16 @@ def condition_message(health: NodeHealth) -> str:
     """The message of the condition, on one line. Times are absolute, so it does not change while nothing happens."""
     checks = (*health.problems, *health.notices)
     if not checks:
-        return f"all checks passed ({health.checks})"
+        return one_line(_all_passed(health), limit_bytes=MESSAGE_LIMIT_BYTES)
     said = "; ".join(_described(check, format_time(check.since)) for check in checks)
     return one_line(f"{contract.HEALTHY_BUT if health.healthy else ''}{said}", limit_bytes=MESSAGE_LIMIT_BYTES)
+
+
+def _all_passed(health: NodeHealth) -> str:
+    names = ", ".join(check.name for check in health.not_applicable)
+    if names and not health.checks:
+        return f"no check is applicable: {names}"
+    return f"all checks passed ({health.checks})" + (f"; not applicable: {names}" if names else "")
 
 
 def status_line(health: NodeHealth) -> str:
@@ -97,7 +109,7 @@ def _is_kept(check: CheckStatus) -> bool:
 def _is_warning(check: CheckStatus) -> bool:
     if check.severity is Severity.GATE:
         return check.state is CheckState.WARNED
-    return check.state not in (CheckState.PASSED, CheckState.STARTING)
+    return check.state not in (CheckState.PASSED, CheckState.STARTING, CheckState.NOT_APPLICABLE)
 
 
 def _described(check: CheckStatus, since: str) -> str:

@@ -4,7 +4,7 @@ containerd (go-cni, loadFromConfDir): of the files *.conf, *.conflist and *.json
 that one is broken no other is tried. CRI-O (ocicni, loadNetworks): goes through all of them by name, passes by what
 is broken or lacks a binary, and takes the network it was told the name of, else the first that is good. For both a
 list's plugins may lie beside it, one a file in a folder called as the network, unless the list says otherwise (libcni
-1.3).
+1.3). Types are libcni's (libcni/conf.go, pkg/types/types.go).
 
 A child process runs this for each look: it starts without what takes it as long to import as itself, `json`, `typing`,
 `pathlib` and `dataclasses`.
@@ -16,59 +16,67 @@ import errno
 import os
 import stat
 
+from agent.checks.go_json import (
+    DEPTH_LIMIT,
+    REPLACEMENT,
+    Object,
+    anything,
+    as_marshalled,
+    as_written,
+    decoded,
+    flag,
+    list_of,
+    map_of,
+    struct,
+    text,
+)
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+
+    from agent.checks.go_json import Order
 
 SUFFIXES = (".conf", ".conflist", ".json")
 CONFIG_LIMIT_BYTES = 2**20
+_ADDED_LEVELS = 2  # a single plugin is put into a list, which is read again
+_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
+_DNS = struct({"nameservers": list_of(text), "domain": text, "search": list_of(text), "options": list_of(text)})
+_PLUGIN = struct(
+    {
+        "cniversion": text,
+        "name": text,
+        "type": text,
+        "capabilities": map_of(flag),
+        "ipam": struct({"type": text}),
+        "dns": _DNS,
+        "prevresult": map_of(anything),
+    }
+)
 
 
 class BrokenError(Exception):
     """What is wrong with the configuration."""
 
 
-def looked(
-    runtime: str, conf_dir: str, bin_dirs: Sequence[str], name: str | None, with_binaries: bool = True
-) -> dict[str, Any]:
-    """The network of `runtime`, as JSON, or what is wrong with it: for a child process. Raises OSError."""
-    try:
-        network = network_of_crio(conf_dir, bin_dirs, name) if runtime == "crio" else network_of_containerd(conf_dir)
-        for plugin in network.types if with_binaries else ():
-            find_binary(plugin, bin_dirs)
-    except BrokenError as e:
-        return {"broken": str(e)}
-    plugins = list(network.plugins)
-    return {"file": network.file, "name": network.name, "version": network.version, "plugins": plugins}
-
-
-def network_from(said: dict[str, Any]) -> Network:
-    """What `looked` has found. Raises BrokenError."""
-    if "broken" in said:
-        raise BrokenError(said["broken"])
-    return Network(said["file"], said["name"], said["version"], tuple(said["plugins"]))
-
-
 class Network:
-    """`plugins`: their configurations, in order, each with a type. `version`: as the file says, may be empty."""
+    """`plugins`: their configurations, in order, each with a type."""
 
-    __slots__ = ("file", "name", "plugins", "version")
+    __slots__ = ("file", "name", "plugins")
 
-    def __init__(self, file: str, name: str, version: str, plugins: tuple[dict[str, Any], ...]) -> None:
+    def __init__(self, file: str, name: str, plugins: tuple[Object, ...]) -> None:
         self.file = file
         self.name = name
-        self.version = version
         self.plugins = plugins
 
     @property
     def types(self) -> list[str]:
-        return [plugin["type"] for plugin in self.plugins]
+        return [type_of(plugin) for plugin in self.plugins]
 
 
-def network_of_containerd(conf_dir: str) -> Network:
-    """Raises BrokenError, and OSError where a file could not be looked at."""
-    return load(config_files(conf_dir)[0])
+def network_of(runtime: str, conf_dir: str, bin_dirs: Sequence[str], name: str | None) -> Network:
+    """The network that the runtime takes. Raises BrokenError, and OSError where a file could not be looked at."""
+    return network_of_crio(conf_dir, bin_dirs, name) if runtime == "crio" else load(config_files(conf_dir)[0])
 
 
 def network_of_crio(conf_dir: str, bin_dirs: Sequence[str], name: str | None) -> Network:
@@ -82,20 +90,20 @@ def network_of_crio(conf_dir: str, bin_dirs: Sequence[str], name: str | None) ->
         except BrokenError as e:
             passed_by.append(str(e))
             continue
-        called = network.name or os.path.basename(file)  # noqa: PTH119 - as above
-        if name in (None, called):
+        network.name = network.name or os.path.basename(file)  # noqa: PTH119 - no pathlib
+        if name in (None, network.name):
             return network
-        passed_by.append(f"{file} is of network {called}")
+        passed_by.append(f"{file} is of network {network.name}")
     wanted = "no file is good" if name is None else f"no good file is of network {name}"
     raise BrokenError(f"{wanted}: {'; '.join(passed_by)}")
 
 
-def config_files(conf_dir: str) -> list[str]:
+def config_files(conf_dir: str, suffixes: tuple[str, ...] = SUFFIXES) -> list[str]:
     """By name; at least one. Raises BrokenError, OSError."""
     try:
         with os.scandir(conf_dir) as entries:
             # A link to a folder is taken for a file, as Go's ReadDir does.
-            names = sorted(e.name for e in entries if e.name.endswith(SUFFIXES) and not e.is_dir(follow_symlinks=False))
+            names = sorted(e.name for e in entries if e.name.endswith(suffixes) and not e.is_dir(follow_symlinks=False))
     except (FileNotFoundError, NotADirectoryError) as e:
         raise BrokenError(f"no network config found: {conf_dir} is not a folder") from e
     if not names:
@@ -105,29 +113,81 @@ def config_files(conf_dir: str) -> list[str]:
 
 def load(config: str) -> Network:
     """Raises BrokenError, OSError."""
-    parsed = _object(config)
-    name, version = _text(parsed.get("name")), _text(parsed.get("cniVersion"))
-    if not config.endswith(".conflist"):
-        return Network(config, name, version, (_plugin(parsed, config, "network"),))
-    plugins = parsed.get("plugins")
-    if not isinstance(parsed.get("name"), str):
-        raise BrokenError(f"{config} has no name")
-    own = parsed.get("loadOnlyInlinedPlugins", False)
-    if str(own).lower() not in ("true", "false"):
-        raise BrokenError(f"{config}: loadOnlyInlinedPlugins is neither true nor false")
-    if "plugins" in parsed and (not isinstance(plugins, list) or not plugins):
-        raise BrokenError(f"{config} lists no plugins")
-    found = [_plugin(plugin, config, f"plugin {index}") for index, plugin in enumerate(plugins or ())]
-    if str(own).lower() == "false":
-        found += [_plugin(_object(file), file, "plugin") for file in _beside(config, name)]
-    if not found:
-        raise BrokenError(f"{config} lists no plugins")
-    return Network(config, name, version, tuple(found))
+    return network_in(_content(config), config, os.path.dirname(config))  # noqa: PTH120 - no pathlib, see above
 
 
-def find_binary(plugin: str, bin_dirs: Sequence[str]) -> str:
+def network_in(content: bytes, config: str, folder: str = "") -> Network:
+    """What a file of that name holds, and the plugins that lie beside it in `folder`. Raises BrokenError, OSError."""
+    if config.endswith(".conflist"):
+        return listed(_value(content, config), config, folder)
+    value = _value(content, config, DEPTH_LIMIT - _ADDED_LEVELS)
+    name, plugin = _plugin(value, config, "network", as_written)
+    return Network(config, name, (plugin,))
+
+
+def listed(value: object, config: str, folder: str = "") -> Network:
+    """The network of a list, with the plugins that lie beside it in `folder`. Keys of the list count as they are
+    written, those of its plugins in any case. Raises BrokenError, OSError."""
+    if not isinstance(value, Object):
+        raise BrokenError(f"{config} is not a JSON object")
+    name = value.get("name")
+    if not isinstance(name, str):
+        raise BrokenError(f"{config} has no name" if name is None else f"{config}: name is no text")
+    _check_versions(value, config)
+    _switch(value, "disableCheck", config)
+    _switch(value, "disableGC", config)
+    is_alone = _switch(value, "loadOnlyInlinedPlugins", config)
+    inlined = value.get("plugins")
+    if ("plugins" in value or is_alone) and (not isinstance(inlined, list) or not inlined):
+        raise BrokenError(f"{config} lists no plugins")
+    plugins = [_plugin(one, config, f"plugin {index}", as_marshalled)[1] for index, one in enumerate(inlined or ())]
+    if folder and not is_alone:
+        plugins += beside(folder, name)
+    if not plugins:
+        raise BrokenError(f"{config} lists no plugins")
+    return Network(config, name, tuple(plugins))
+
+
+def beside(folder: str, network: str) -> list[Object]:
+    """The plugins that lie in the folder of a network, one a file. Raises BrokenError, OSError."""
+    folder = f"{folder}/{network}"
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(e.name for e in entries if e.name.endswith(".conf") and not e.is_dir(follow_symlinks=False))
+    except (FileNotFoundError, ValueError):  # ValueError: a name that no folder can have
+        return []
+    except NotADirectoryError as e:
+        raise BrokenError(f"{folder} is not a folder") from e
+    files = [f"{folder}/{name}" for name in names]
+    return [_plugin(_value(_content(file), file), file, "plugin", as_written)[1] for file in files]
+
+
+def plugin_of(value: object, config: str) -> Network:
+    """The network of one plugin. Raises BrokenError."""
+    name, plugin = _plugin(value, config, "network", as_marshalled)
+    return Network(config, name, (plugin,))
+
+
+def check_name(network: Network) -> None:
+    """libcni refuses each pod where a network has no name, or one with other characters (ValidateNetworkName). Raises
+    BrokenError."""
+    name = network.name
+    if not name:
+        raise BrokenError(f"{network.file} has no name")
+    if not _NAME_CHARACTERS.issuperset(name) or name[0] in "_.-":
+        raise BrokenError(f"{network.file}: invalid network name {name[:64]}")
+
+
+def type_of(plugin: Object) -> str:
+    found: str = _PLUGIN(None, plugin, as_marshalled)["type"]
+    return found
+
+
+def find_binary(plugin: str, bin_dirs: Sequence[str], by: str = "") -> str:
     """The first regular file of that name must be executable, for whom does not matter: the runtime is not our user.
-    Raises BrokenError, OSError."""
+    `by`: what runs it, for people. Raises BrokenError, OSError."""
+    if "/" in plugin or plugin in (".", "..") or not plugin.isprintable() or REPLACEMENT in plugin:
+        raise BrokenError(f"invalid plugin type {plugin[:64]}{by}")
     for folder in bin_dirs:
         path = os.path.join(folder, plugin)  # noqa: PTH118 - as above
         try:
@@ -139,64 +199,60 @@ def find_binary(plugin: str, bin_dirs: Sequence[str]) -> str:
         if not stat.S_ISREG(mode):
             continue
         if not mode & 0o111:
-            raise BrokenError(f"plugin {plugin}: {path} is not executable")
+            raise BrokenError(f"plugin {plugin}{by}: {path} is not executable")
         return path
-    raise BrokenError(f"plugin {plugin} not found in {', '.join(bin_dirs)}")
+    raise BrokenError(f"plugin {plugin}{by} not found in {', '.join(bin_dirs)}")
 
 
-def _beside(config: str, network: str) -> list[str]:
-    """The files of plugins in the folder of a network."""
-    folder = f"{os.path.dirname(config)}/{network}"  # noqa: PTH120 - as above
+def _plugin(value: object, config: str, what: str, order: Order) -> tuple[str, Object]:
+    """The name that it gives its network, and its configuration. Raises BrokenError."""
     try:
-        with os.scandir(folder) as entries:
-            names = sorted(e.name for e in entries if e.name.endswith(".conf") and not e.is_dir(follow_symlinks=False))
-    except (FileNotFoundError, ValueError):  # ValueError: a name that no folder can have
-        return []
-    except NotADirectoryError as e:
-        raise BrokenError(f"{folder} is not a folder") from e
-    return [f"{folder}/{name}" for name in names]
+        fields = _PLUGIN(None, value, order)
+    except TypeError as e:
+        raise BrokenError(f"{config}: {what}: {e}") from e
+    if not fields.get("type") or not isinstance(value, Object):
+        raise BrokenError(f"{config}: {what} has no type")
+    if order is as_written:  # and again as it is written into a list, whose name it has by now
+        _plugin(value, config, what, as_marshalled)
+    return fields.get("name") or "", value
 
 
-def _object(config: str) -> dict[str, Any]:
-    text = _content(config)
-    if len(text) > CONFIG_LIMIT_BYTES:
+def _switch(value: Object, key: str, config: str) -> bool:
+    found = value.get(key, False)
+    word = found.lower() if isinstance(found, str) else found
+    if word is True or word == "true":
+        return True
+    if key in value and word is not False and word != "false":
+        raise BrokenError(f"{config}: {key} is neither true nor false")
+    return False
+
+
+def _check_versions(value: Object, config: str) -> None:
+    version = value.get("cniVersion", "")
+    if not isinstance(version, str):
+        raise BrokenError(f"{config}: cniVersion is no text")
+    if "cniVersions" not in value:
+        return
+    versions = value["cniVersions"]
+    if not isinstance(versions, list) or not all(isinstance(one, str) for one in versions):
+        raise BrokenError(f"{config}: cniVersions is no list of texts")
+    if any(one and not _is_version(one) for one in (version, *versions)):
+        raise BrokenError(f"{config}: cniVersions has an entry that is no version")
+
+
+def _is_version(text: str) -> bool:
+    parts = [part[part[:1] in ("+", "-") :] for part in text.split(".")]
+    return len(parts) <= 3 and all(part.isascii() and part.isdigit() and int(part) < 2**63 for part in parts)
+
+
+def _value(content: bytes, config: str, depth_limit: int = DEPTH_LIMIT) -> object:
+    if len(content) > CONFIG_LIMIT_BYTES:
         raise BrokenError(f"{config} is larger than 1 MiB")
     try:
-        parsed = parsed_json(text)
-    except (ValueError, RecursionError) as e:
+        found: object = decoded(content, depth_limit)
+    except ValueError as e:
         raise BrokenError(f"{config} does not parse: {e}") from e
-    if not isinstance(parsed, dict):
-        raise BrokenError(f"{config} is not a JSON object")
-    return parsed
-
-
-def parsed_json(text: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    """json.loads(text), by the part of it that is written in C: the rest takes four milliseconds to import, and is
-    asked only what to say of a text that is not plain JSON. Raises ValueError, RecursionError."""
-    try:
-        from _json import make_scanner
-
-        plain = text.decode().strip(" \t\n\r")
-        value, end = make_scanner(_Plain())(plain, 0)  # type: ignore[arg-type]  # only its attributes are looked at
-        if end == len(plain):
-            return value
-    except (ImportError, RecursionError, StopIteration, ValueError, SystemError):
-        pass  # SystemError: before CPython 3.13 it does not import the class of its own errors
-    import json
-
-    return json.loads(text)
-
-
-def _not_plain(word: str) -> None:
-    raise ValueError(word)  # NaN, Infinity
-
-
-class _Plain:
-    """What json.JSONDecoder() tells the scanner."""
-
-    strict = True
-    object_hook = object_pairs_hook = array_hook = None
-    parse_float, parse_int, parse_constant = float, int, staticmethod(_not_plain)
+    return found
 
 
 def _content(config: str) -> bytes:
@@ -217,17 +273,3 @@ def _content(config: str) -> bytes:
         raise
     finally:
         os.close(descriptor)
-
-
-def _plugin(plugin: Any, config: str, what: str) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
-    name = plugin.get("type") if isinstance(plugin, dict) else None
-    if not isinstance(name, str) or not name:
-        raise BrokenError(f"{config}: {what} has no type")
-    if "/" in name or name in (".", "..") or not name.isprintable():
-        raise BrokenError(f"{config}: invalid plugin type {name[:64]}")
-    found: dict[str, Any] = plugin
-    return found
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -63,7 +63,7 @@ def checks_table(health: NodeHealth, shown: Sequence[Shown]) -> str:
 
 def _row(one: Shown) -> tuple[str, ...]:
     status = one.status
-    warns = " (warn)" if status.severity is Severity.WARN and not status.state.is_good else ""
+    warns = " (warn)" if status.severity is Severity.WARN and not status.state.closes_nothing else ""
     took = "-" if one.took_s is None else f"{one.took_s:.3f}"
     return status.name, one.kind, f"{status.state}{warns}", took, one_line(status.output, SAYS_LIMIT)
 

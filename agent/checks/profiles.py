@@ -54,7 +54,7 @@ def _entries(mode: str, root: str, *, storage: bool) -> dict[str, Document]:
     folder = f"{root}/var/lib/kubelet" + ("" if mode == "node" else "/readygate")
     pressure: Document = {} if mode == "node" else {"look": _IN_A_POD}
     return {
-        "cni": {"cni": {"confDir": f"{root}/etc/cni/net.d", "binDirs": [f"{root}/opt/cni/bin"]}},
+        "cni": {"cni": {"confDir": f"{root}/etc/cni/net.d", "binDirs": [f"{root}/opt/cni/bin"], "runtime": "auto"}},
         "pressure": {
             "pressure": {**pressure, **({"folder": folder} if storage else {})},
             "severity": "gate" if storage else "warn",

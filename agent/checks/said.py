@@ -19,8 +19,8 @@ class Said:
         self._outputs: dict[tuple[str, float], str] = {}
 
     def samples(self, statuses: Iterable[CheckStatus]) -> list[tuple[Mapping[str, str], float]]:
-        """One with the value 1 for each check that does not pass, or warns: its name, severity, state and output. A
-        check that warns closes no node whatever its severity, so for alerts it is one of severity warn."""
+        """One with the value 1 for each check that applies and does not pass, or warns: its name, severity, state and
+        output. A check that warns closes no node whatever its severity, so for alerts it is one of severity warn."""
         faults = [status for status in statuses if status.state in FAULTS]
         # The time is that at which it ceased to pass.
         self._outputs = {

@@ -13,7 +13,8 @@ FINDING_LIMIT_BYTES = 256  # of what a check says: a dozen of them fit into the 
 
 class CheckState(StrEnum):
     """`warned`: passed, with something that must be said before it becomes a failure. `shared`: the run was made, and
-    what is wrong lies beyond this node, for all nodes alike; so it says nothing of this one."""
+    what is wrong lies beyond this node, for all nodes alike; so it says nothing of this one. `not applicable`: this
+    node has nothing that the check could judge; it is neither a success nor a failure, and closes nothing."""
 
     STARTING = "starting"
     PASSED = "passed"
@@ -22,10 +23,15 @@ class CheckState(StrEnum):
     UNKNOWN = "unknown"
     SHARED = "shared"
     HUNG = "hung"
+    NOT_APPLICABLE = "not applicable"
 
     @property
     def is_good(self) -> bool:
         return self in (CheckState.PASSED, CheckState.WARNED)
+
+    @property
+    def closes_nothing(self) -> bool:
+        return self.is_good or self is CheckState.NOT_APPLICABLE
 
 
 class Severity(StrEnum):
@@ -60,6 +66,7 @@ class _Side(Enum):
     KEPT = 3
     SHARED = 4
     FAILING = 5
+    NOT_APPLICABLE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +74,7 @@ class CheckStatus:
     """What is known of a check. `since`: when it began or ceased to pass (wall). `output`: one line.
 
     `kept`: it is unknown by now, but it passed before, and that result is kept; or it is shared, and nothing was found
-    of this node before. `unknowns`: runs in a row that could
-    not be made.
+    of this node before. `unknowns`: runs in a row that could not be made.
     """
 
     name: str
@@ -82,8 +88,8 @@ class CheckStatus:
 
     @property
     def has_passed(self) -> bool:
-        """Only what has passed is protected by the failure threshold."""
-        return self.state.is_good or self.kept
+        """Only what has passed, or did not apply, is protected by the failure threshold."""
+        return self.state.closes_nothing or self.kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,7 @@ def next_status(status: CheckStatus, finding: Finding, thresholds: Thresholds, w
     | passed                | passed, as it was| as found, now **          | unknown, now ** (kept ***)     |
     | unknown, kept         | passed, now      | as found, now **          | unknown, as it was (kept ***)  |
     | failed, hung, unknown | passed, now      | as found, as it was       | unknown, as it was             |
+    | not applicable        | passed, now      | as found, now **          | as it was ***, then unknown    |
 
     A warning is a success: warned stands in the cells of passed, but dates its own beginning.
     * at the success threshold, ** at the failure threshold; before it nothing changes but the count. *** up to
@@ -112,14 +119,20 @@ def next_status(status: CheckStatus, finding: Finding, thresholds: Thresholds, w
 
     A finding that is shared leaves every count as it is, and the node as it was: open where the check passed, was kept,
     or has said nothing yet, and for as long as it lasts; closed where the check had failed or was never able to look.
+
+    A check that is not applicable is so at once, and counts anew from there: no threshold has any part in that.
     """
     if finding.state is status.state is CheckState.PASSED and _is_settled(status, thresholds.success):
         return status if finding.output == status.output else replace(status, output=_line(finding.output))
     if finding.state is CheckState.SHARED:
         kept = status.has_passed or status.state is CheckState.STARTING
         return _moved(status, finding, wall, streak=status.streak, unknowns=status.unknowns, kept=kept)
+    if finding.state is CheckState.NOT_APPLICABLE:
+        return _moved(status, finding, wall, streak=Streak(), unknowns=0)
     if finding.state is CheckState.UNKNOWN:
         unknowns = status.unknowns + 1
+        if status.state is CheckState.NOT_APPLICABLE and unknowns <= max(thresholds.keep_runs, thresholds.failure - 1):
+            return replace(status, unknowns=unknowns)
         if status.state.is_good and unknowns < thresholds.failure:
             return replace(status, unknowns=unknowns)
         kept = status.has_passed and unknowns <= thresholds.keep_runs
@@ -183,6 +196,8 @@ def _side(state: CheckState, *, kept: bool) -> _Side:
             return _Side.PASSING
         case CheckState.WARNED:
             return _Side.WARNING
+        case CheckState.NOT_APPLICABLE:
+            return _Side.NOT_APPLICABLE
         case CheckState.SHARED if kept:
             return _Side.SHARED
         case _:

@@ -40,7 +40,7 @@ print(platform.machine(), len(names) > 300)
 """
 CHECKS = [
     {"name": "shell", "exec": {"command": ["sh", "-c", 'test "$(uname -m)" = aarch64']}},
-    {"name": "cni", "cni": {"confDir": "/tmp/net.d", "binDirs": ["/usr/bin"]}},
+    {"name": "cni", "cni": {"confDir": "/tmp/net.d", "binDirs": ["/usr/bin"], "internalLoopback": True}},
     {"name": "files", "pressure": {"look": ["files"]}},  # which nobody beside us uses up
 ]
 

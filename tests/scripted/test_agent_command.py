@@ -30,7 +30,8 @@ class Agent(Program):
         self.conflist = folder / "net.d" / "10.conflist"
         (folder / "net.d").mkdir()
         (folder / "bin").mkdir()
-        (folder / "bin" / "bridge").touch(0o755)
+        for name in ("bridge", "loopback"):
+            (folder / "bin" / name).touch(0o755)
         self.heal()
         cni = {"confDir": str(folder / "net.d"), "binDirs": [str(folder / "bin")]}
         settings = {

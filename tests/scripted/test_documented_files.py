@@ -75,7 +75,8 @@ def ends_well(program: Program) -> bool:
 def test_mode_pod(started: Any, tmp_path: Path) -> None:
     (tmp_path / "net.d").mkdir()
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "bridge").touch(0o755)
+    for name in ("bridge", "loopback"):
+        (tmp_path / "bin" / name).touch(0o755)
     network = '{"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}]}'
     (tmp_path / "net.d" / "10.conflist").write_text(network)
     here = {"/etc/cni/net.d": tmp_path / "net.d", "/opt/cni/bin": tmp_path / "bin", "9375": free_port()}

@@ -120,7 +120,8 @@ class Stage:
         folder = self.folder / node
         (folder / "cni" / "net.d").mkdir(parents=True)
         (folder / "cni" / "bin").mkdir()
-        self._plugin(node).touch(mode=0o755)
+        for binary in (self._plugin(node), folder / "cni" / "bin" / "loopback"):
+            binary.touch(mode=0o755)
         (folder / "cni" / "net.d" / "10-demo.conflist").write_text(json.dumps(_CNI_CONFIG))
         port = free_port()
         argv: list[str | Path] = [sys.executable, nameserver.__file__, "127.0.0.1", str(port)]

@@ -16,6 +16,7 @@ _ACTIONS, _ENDING = "pods/actions.py", "pods/ending.py"
 _EVENTS, _RELIST, _CACHE = "pleg/events.py", "pleg/relist.py", "pleg/cache.py"
 _RESIZE = "status/resize.py"
 _CORRELATE, _IMAGES = "events/correlate.py", "cri/images.py"
+_GO_JSON, _NETWORKS = "checks/go_json.py", "checks/networks.py"
 _REFERENCES, _CONVERT = "cri/references.py", "cri/convert.py"
 _TERMINATION, _PHASE = "status/termination.py", "status/phase.py"
 _GENERATE, _MERGE, _KEPT = "status/generate.py", "status/merge.py", "status/manager.py"
@@ -288,6 +289,26 @@ ERRORS = (
     Planted("events", _CORRELATE, "return replace(event, message=COMBINED + event.message), key", "return event, key"),
     Planted("eviction", _PRESSURE, 'if text[:1] in ("+", "-")', 'if text[:1] == "+"'),
     Planted("eviction", _PRESSURE, "if seconds >= _LONGEST_S:", "if False:"),
+    Planted(
+        "cni",
+        _GO_JSON,
+        """return _whole(data.decode(errors="surrogateescape"))""",
+        """return data.decode(errors="replace")""",
+    ),
+    Planted("cni", _GO_JSON, "return _whole(found), end", "return found, end"),
+    Planted("cni", _GO_JSON, """name.lower().replace("\\u017f", "s")""", "name.lower()"),
+    Planted("cni", _GO_JSON, "return sorted(value.items(), key=lambda pair: pair[0])", "return value.items()"),
+    Planted("cni", _GO_JSON, """if text[at : at + 1] == "0" else""", """if False else"""),
+    Planted("cni", _GO_JSON, """if value in (float("inf"), float("-inf")):""", "if False:"),
+    Planted(
+        "cni", _GO_JSON, "return so_far if value is None else _of(str", "return value if value is None else _of(str"
+    ),
+    Planted("cni", _GO_JSON, """_WHITE = " \\t\\r\\n\"""", """_WHITE = " \\t\\r\\n\\f\""""),
+    Planted("cni", _NETWORKS, """        "capabilities": map_of(flag),\n""", ""),
+    Planted("cni", _NETWORKS, "if order is as_written:", "if False:"),
+    Planted("cni", _NETWORKS, """    _switch(value, "disableCheck", config)\n""", ""),
+    Planted("cni", _NETWORKS, "word = found.lower() if isinstance(found, str) else found", "word = found"),
+    Planted("cni", _NETWORKS, "return len(parts) <= 3 and", "return"),
     Planted("images", _IMAGES, "if policy != ALWAYS:", "if True:"),
     Planted("images", _IMAGES, "FORGOTTEN_AFTER_S = 2 * LIMIT_S", "FORGOTTEN_AFTER_S = LIMIT_S"),
     Planted("images", _IMAGES, """    "SignatureValidationFailed": "the signature validation failed",\n""", ""),

@@ -2,9 +2,17 @@
 
 Takes the configuration as the runtime does. containerd: of the files *.conf, *.conflist and *.json the first by name
 counts, and when that one is broken no other is tried. CRI-O (`runtime: crio`): goes through them by name, passes
-broken ones by, and takes the network that `defaultNetwork` names, else the first good one. A list's plugins may lie
-beside it, one a file in a folder called as the network, unless the list says otherwise (libcni 1.3). On top: every
-plugin's binary is there and executable.
+broken ones by, and takes the network that `defaultNetwork` names, else the first good one. `runtime: auto` finds out
+which of the two it is by the mounts of the containers. A list's plugins may lie
+beside it, one a file in a folder called as the network, unless the list says otherwise (libcni 1.3). Files are read by
+the rules of Go's encoding/json and libcni's types: a byte order mark, UTF-16, or a `cniVersion` that is a number fail.
+
+On top, every binary that is run for a pod must be there and executable: the plugins; `loopback`, which containerd
+runs for each pod (not CRI-O, and not containerd 2 with its setting `use_internal_loopback`: then set
+`internalLoopback: true`); the IPAM plugins; flannel's `bridge` and `host-local`; and the networks that Multus delegates
+to, in `delegates`, `clusterNetwork` and `defaultNetworks`. Such a network that cannot be read from here makes the
+check unknown: the agent has to see its folder (`agent.hostPaths` of the chart), and a NetworkAttachmentDefinition,
+which is the API server's, it never sees. An IPAM plugin that is missing warns where it is not known whether it is run.
 
 The kernel tells of what is written, moved or removed in these folders, and the check runs at once. Whatever it finds
 then is one failure: what is being replaced may be half there. The next one counts when nobody has touched anything for
@@ -24,27 +32,32 @@ from msgspec import Meta
 
 from agent.checks.changes import Changes
 from agent.checks.elsewhere import Elsewhere, NoAnswerError
-from agent.checks.networks import BrokenError, looked, network_from
+from agent.checks.executables import looked
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty
 from component.settings import Section
 
-DOC = "the runtime would find a network configuration that parses, and its plugins are there and executable"
+DOC = (
+    "the runtime would find a network configuration that it can read, and every binary that is run for a pod is there "
+    "and executable"
+)
 RIGHTS = Rights(reads=("confDir", "binDirs"), root=True)
 TIMEOUT_S = 5  # a second is short for a child process under load
 CALLS = 2  # the first run looks anew once the folders are followed
 
 
 class Settings(Section, frozen=True):
-    """Folders, as the agent's container sees them. `default_network`: CRI-O's cni_default_network."""
+    """Folders, as the agent's container sees them. `default_network`: CRI-O's cni_default_network.
+    `internal_loopback`: containerd's use_internal_loopback."""
 
     conf_dir: NonEmpty = "/etc/cni/net.d"
     bin_dirs: Annotated[tuple[NonEmpty, ...], Meta(min_length=1, description="a list of one folder or more")] = (
         "/opt/cni/bin",
     )
-    runtime: Literal["containerd", "crio"] = "containerd"
+    runtime: Literal["containerd", "crio", "auto"] = "containerd"
     default_network: NonEmpty | None = None
+    internal_loopback: bool = False
 
 
 class Check:
@@ -52,12 +65,13 @@ class Check:
 
     def __init__(self, settings: Settings, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        words = (settings.runtime, settings.conf_dir, settings.bin_dirs, settings.default_network)
+        own = (settings.default_network, settings.internal_loopback)
+        words = (settings.runtime, settings.conf_dir, settings.bin_dirs, *own)
         self._look = Elsewhere(looked, *words, where=", ".join((settings.conf_dir, *settings.bin_dirs)))
         self._changes = Changes((settings.conf_dir, *settings.bin_dirs))
 
     def __call__(self) -> Finding:
-        """PASSED, FAILED with the cause, HUNG, or UNKNOWN when the files could not be looked at (rights, I/O)."""
+        """PASSED, WARNED, FAILED with the cause, HUNG, or UNKNOWN when files could not be looked at (rights, I/O)."""
         return self._changes.around(self._finding)
 
     def descriptor(self) -> int | None:
@@ -68,11 +82,15 @@ class Check:
 
     def _finding(self) -> Finding:
         try:
-            network = network_from(self._look(self._timeout_s))
-        except BrokenError as e:
-            return Finding(CheckState.FAILED, str(e))
+            found = self._look(self._timeout_s)
         except OSError as e:
             return Finding(CheckState.UNKNOWN, f"cannot look at {e.filename}: {e.strerror}")
         except NoAnswerError as e:
             return e.finding
-        return Finding(CheckState.PASSED, f"{Path(network.file).name}: {', '.join(network.types)}")
+        if "broken" in found:
+            return Finding(CheckState.FAILED, found["broken"])
+        if found["unseen"]:
+            return Finding(CheckState.UNKNOWN, found["unseen"])
+        if found["doubts"]:
+            return Finding(CheckState.WARNED, "; ".join(found["doubts"]))
+        return Finding(CheckState.PASSED, f"{Path(found['file']).name}: {', '.join(found['binaries'])}")

@@ -13,10 +13,10 @@ runtime that does not answer costs that comparison and nothing else: the check `
 
 `ranges` and `network` are for plugins that make their configuration only when they are called, as flannel's (the
 node's pod network, and `cbr0`), Antrea's (which has its files below `/var/run/antrea`: `dataDir`) and Calico's with
-`usePodCidr`: without them the check warns. Addresses of other IPAM
-plugins cannot be counted here. They are left out, which is said and warns of no node, and their own metrics have to be
-watched. It does not read those of Calico or Cilium: each has its own, which change with its versions, and that a pool
-of the whole cluster is used up is the fault of no node.
+`usePodCidr`: without them the check warns. Where Multus is the runtime's network, the network counts that it delegates
+pods to. Addresses of other IPAM plugins cannot be counted here: the check is then not applicable, which is neither a
+success nor a failure, and their own metrics have to be watched. It does not read those of Calico or Cilium: each has
+its own, which change with its versions, and that a pool of the whole cluster is used up is the fault of no node.
 
 Pods with `hostNetwork` take no address, and are held back with the others where the check gates: a gate has no word
 for them, as nearly all are of DaemonSets or in `kube-system`, and so pass every gate anyway.
@@ -35,7 +35,8 @@ from msgspec import Meta
 
 from agent.checks.contents import names_and_owners_in, owners_in
 from agent.checks.elsewhere import Elsewhere, NoAnswerError, Patience
-from agent.checks.networks import BrokenError, Network, looked, network_from
+from agent.checks.executables import pod_network
+from agent.checks.networks import BrokenError
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import CriError, Reader
@@ -58,6 +59,7 @@ ID_LENGTH = 13  # of a sandbox, as crictl shows it
 PART_OF_TIMEOUT = 0.4  # for each of the two calls of a list
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Network = Mapping[str, Any]  # as the child process gives it
 Owners = Iterable[tuple[str, float, str]]  # name of a file, when it was written, who has the address
 _Percent = Annotated[int, Meta(ge=1, le=100, description="a percentage, 1 to 100")]
 _Count = Annotated[int, Meta(ge=0, le=2**31 - 1, description="a whole number, 0 or more")]
@@ -129,8 +131,7 @@ class Check:
         self._settings = settings
         self._timeout_s = timeout_s
         self._deadline_s = PART_OF_TIMEOUT * timeout_s
-        words = ("containerd", settings.conf_dir, (), None, False)
-        self._configuration = Elsewhere(looked, *words, where=settings.conf_dir)
+        self._configuration = Elsewhere(pod_network, settings.conf_dir, where=settings.conf_dir)
         self._folder = ""  # of the two below
         self._both: Elsewhere | None = None
         self._owners: Elsewhere | None = None
@@ -139,23 +140,21 @@ class Check:
         self._reader: Reader | None = None
 
     def __call__(self) -> Finding:
-        """PASSED, WARNED, FAILED, HUNG, or UNKNOWN where the files could not be looked at."""
+        """PASSED, WARNED, FAILED, HUNG, NOT_APPLICABLE, or UNKNOWN where the files could not be looked at."""
         settings = self._settings
         patience = Patience(self._timeout_s)
         try:
             given = settings.ranges and settings.network
-            network = None if given else network_from(self._configuration(patience.left_s()))
+            network = None if given else _network_from(self._configuration(patience.left_s()))
             sets = [[range_of({"subnet": text})] for text in settings.ranges] or _ranges_in(network)
-            name = settings.network or (network.name if network else "")
+            name = settings.network or (network["name"] if network else "")
             both, owners = self._looks(str(Path(_data_dir(network, settings), name)))
             names, owned_by = both(patience.left_s())
             used = addresses_of(names)
             leaks = self._leaks(owned_by, owners, patience)
         except _UncountableError as e:
-            said = f"the addresses of {e} cannot be counted here"
-            return (
-                Finding(CheckState.WARNED, said) if e.settings_help else Finding(CheckState.PASSED, f"left out: {said}")
-            )
+            state = CheckState.WARNED if e.settings_help else CheckState.NOT_APPLICABLE
+            return Finding(state, f"the addresses of {e} cannot be counted here")
         except BrokenError as e:
             return Finding(CheckState.UNKNOWN, str(e))
         except OSError as e:
@@ -268,32 +267,45 @@ def range_of(given: Mapping[str, Any]) -> Range:
     return found
 
 
-def _ranges_in(network: Network | None) -> list[list[Range]]:
+def _network_from(said: _Network) -> _Network:
+    """Raises BrokenError, _UncountableError."""
+    if "broken" in said:
+        raise BrokenError(said["broken"])
+    if "unseen" in said:
+        raise _UncountableError(f"a network that cannot be read here ({said['unseen']})", settings_help=False)
+    return said
+
+
+def _types(network: _Network | None) -> list[str]:
+    return [plugin["type"] for plugin in network["plugins"]] if network else []
+
+
+def _ranges_in(network: _Network | None) -> list[list[Range]]:
     """The sets of a network. Raises BrokenError, _UncountableError."""
     ipam = _ipam(network)
     if ipam.get("type") != HOST_LOCAL:
-        types = network.types if network else []
+        types = _types(network)
         raise _UncountableError(str(ipam.get("type") or ", ".join(types))[:64], settings_help=FLANNEL in types)
     sets = ipam.get("ranges") or []
     if "subnet" in ipam:  # of old: one range, beside the key that names many
         sets = [[ipam], *sets]
     if not isinstance(sets, list) or not all(isinstance(ranges, list) for ranges in sets):
         raise BrokenError("the ranges are no list of lists")
-    if not sets and network and ANTREA in network.types:
+    if not sets and ANTREA in _types(network):
         raise _UncountableError(ANTREA, settings_help=True)
     if any(isinstance(one, dict) and one.get("subnet") in FILLED_IN for ranges in sets for one in ranges):
         raise _UncountableError(f"{HOST_LOCAL} by usePodCidr, without `ranges` in the settings,", settings_help=True)
     return [[range_of(one) for one in ranges] for ranges in sets]
 
 
-def _ipam(network: Network | None) -> Mapping[str, Any]:
-    for plugin in network.plugins if network else ():
+def _ipam(network: _Network | None) -> Mapping[str, Any]:
+    for plugin in network["plugins"] if network else ():
         if isinstance(ipam := plugin.get("ipam"), dict) and ipam:
             return ipam
     return {}
 
 
-def _data_dir(network: Network | None, settings: Settings) -> str:
+def _data_dir(network: _Network | None, settings: Settings) -> str:
     """What the settings say, else what the configuration does."""
     own = _ipam(network).get("dataDir")
     return own if settings.data_dir == DATA_DIR and isinstance(own, str) and own else settings.data_dir

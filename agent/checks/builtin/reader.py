@@ -57,7 +57,7 @@ class Check:
         self._timeout_s = timeout_s
 
     def __call__(self) -> Finding:
-        """PASSED, WARNED or FAILED as the reader says, UNKNOWN without its word."""
+        """PASSED, WARNED, FAILED or NOT_APPLICABLE as the reader says, UNKNOWN without its word."""
         try:
             page = msgspec.json.decode(_asked(self._place, time.monotonic() + self._timeout_s), type=_Page)
         except TimeoutError:
@@ -83,7 +83,10 @@ def judge(healthy: bool, reason: str, checks: Sequence[_Told]) -> Finding:
         return Finding(
             CheckState.WARNED, _lines([one for one in checks if one in bad or one.state == CheckState.WARNED])
         )
-    return Finding(CheckState.PASSED, f"its checks passed ({len(checks)})")
+    applicable = sum(one.state != CheckState.NOT_APPLICABLE for one in checks)
+    if checks and not applicable:
+        return Finding(CheckState.NOT_APPLICABLE, f"none of its checks is applicable ({len(checks)})")
+    return Finding(CheckState.PASSED, f"its checks passed ({applicable})")
 
 
 def _lines(checks: Sequence[_Told]) -> str:

@@ -35,7 +35,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from agent.checks.elsewhere import Elsewhere, NoAnswerError
-from agent.checks.networks import BrokenError, looked, network_from
+from agent.checks.executables import network_name
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import (
@@ -82,8 +82,8 @@ class Check:
         self._settings = settings
         self._timeout_s = timeout_s
         self._connect = connect or _connected
-        conf_dir, words = settings.conf_dir, ("containerd", settings.conf_dir, (), None, False)
-        self._configuration = None if conf_dir is None else Elsewhere(looked, *words, where=conf_dir)
+        conf_dir = settings.conf_dir
+        self._configuration = None if conf_dir is None else Elsewhere(network_name, conf_dir, where=conf_dir)
         self._reader: Reader | None = None
         # Of several sockets the one that has answered first is looked at from then on, there or not.
         self._socket = settings.socket if isinstance(settings.socket, str) else ""
@@ -137,9 +137,10 @@ class Check:
         if self._configuration is None:
             return ""
         try:
-            return network_from(self._configuration(self._timeout_s)).name
-        except (BrokenError, OSError, NoAnswerError):
+            found: str = self._configuration(self._timeout_s)
+        except (OSError, NoAnswerError):
             return ""
+        return found
 
     def _leave(self) -> None:
         """The next run connects anew: this connection would wait a second before it tries again, and so answer a run

@@ -11,6 +11,7 @@ STATES = {
     "S": CheckState.SHARED,
     "h": CheckState.HUNG,
     "s": CheckState.STARTING,
+    "n": CheckState.NOT_APPLICABLE,
 }
 
 

@@ -26,6 +26,7 @@ and ends with 0 or 1, and `GET /checks` on the agent's port tells all of them as
 
 A check says passed, warned (a success that is reported), failed, hung (its run was killed), or unknown (it could not
 look): unknown is never taken for a failure. Shared is what lies beyond this node, for all nodes alike: it closes none.
+Not applicable means that this node has nothing which the check could judge: neither a success nor a failure.
 The first run gives the first verdict. Numbers stand in what a check says, never in a reason.
 
 | kind | passes when | needs |

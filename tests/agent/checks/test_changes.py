@@ -122,8 +122,9 @@ def test_without_news_of_the_kernels_the_check_has_its_period(folder: Path, monk
 def binaries(tmp_path: Path) -> Path:
     made = tmp_path / "bin"
     made.mkdir()
-    (made / "bridge").write_text("#!/bin/sh\n")
-    (made / "bridge").chmod(0o755)
+    for name in ("bridge", "loopback"):
+        (made / name).write_text("#!/bin/sh\n")
+        (made / name).chmod(0o755)
     return made
 
 

@@ -72,6 +72,27 @@ def test_a_check_that_warns_is_said_and_never_closes() -> None:
         assert warned.log_key != node_health([check("p")]).log_key
 
 
+def test_what_is_not_applicable_is_said_and_never_counted() -> None:
+    """Whatever its severity: in the message where nothing else is to be said, and once in the log."""
+    for warn in (False, True):
+        left_out = check("n", "addresses", warn=warn, output="the addresses of calico-ipam cannot be counted here")
+        found = node_health([check("p"), left_out])
+        assert (True, "ChecksPassed", 1) == (found.healthy, found.reason, found.checks)
+        assert ("ok\n", "all checks passed (1); not applicable: addresses") == (
+            readyz_text(found, WALL),
+            condition_message(found),
+        )
+        assert found.identity == node_health([check("p")]).identity, "it comes to all nodes at once"
+        assert found.log_key != node_health([check("p"), check("p", "addresses")]).log_key
+        closed = node_health([check("f", output="no config"), left_out])
+        assert "cni: failed since 1970-01-12T13:46:40Z: no config" == condition_message(closed)
+
+
+def test_where_no_check_is_applicable_none_has_passed() -> None:
+    found = node_health([check("n"), check("n", "addresses", warn=True)])
+    assert (True, "no check is applicable: cni, addresses") == (found.healthy, condition_message(found))
+
+
 def test_the_pages_words() -> None:
     assert readyz_text(node_health([check("p")]), WALL) == "ok\n"
     broken = node_health([check("f", output="no config"), check("s", "dns")])

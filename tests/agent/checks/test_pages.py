@@ -17,16 +17,18 @@ SHOWN = [
     Shown("cni", check("p", output="10-a.conf: bridge"), 0.0014),
     Shown("exec", check("f", "disk", warn=True, output="exit code 1")),
     Shown("exec", check("w", "addresses", warn=True, output="few are free"), 1.5),
+    Shown("gpu", check("n", "gpu", warn=True, output="there is none"), 0.25),
 ]
 
 
 def test_the_table_ends_with_what_follows() -> None:
     health = node_health([one.status for one in SHOWN])
     assert checks_table(health, SHOWN).splitlines() == [
-        "CHECK      KIND  STATE          SECONDS  SAYS",
-        "cni        cni   passed         0.001    10-a.conf: bridge",
-        "disk       exec  failed (warn)  -        exit code 1",
-        "addresses  exec  warned         1.500    few are free",
+        "CHECK      KIND  STATE           SECONDS  SAYS",
+        "cni        cni   passed          0.001    10-a.conf: bridge",
+        "disk       exec  failed (warn)   -        exit code 1",
+        "addresses  exec  warned          1.500    few are free",
+        "gpu        gpu   not applicable  0.250    there is none",
         "node: healthy (ChecksPassed)",
     ]
 

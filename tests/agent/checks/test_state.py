@@ -81,6 +81,31 @@ def test_a_check_that_can_no_longer_be_run(findings: str, keep: bool, expected: 
 
 
 @pytest.mark.parametrize(
+    ("findings", "expected"),
+    [
+        pytest.param("n", "n", id="at once"),
+        pytest.param("pn", "pn", id="after a success, without a threshold"),
+        pytest.param("pfffn", "pppfn", id="after a failure"),
+        pytest.param("nfff", "nnnf", id="failures count up to their threshold"),
+        pytest.param("nffnff", "nnnnnn", id="and anew after it"),
+        pytest.param("npp", "nnp", id="it is no success of the two that it takes"),
+        pytest.param("pnp", "snn", id="nor does it go on with a run of them"),
+        pytest.param("nuuuu", "nnnnn", id="runs that cannot be made change nothing for long"),
+        pytest.param("n" + 8 * "u" + "u", "n" * 9 + "u", id="but not for ever"),
+    ],
+)
+def test_a_check_that_is_not_applicable(findings: str, expected: str) -> None:
+    """Two successes, three failures; runs that could not be made are kept eight times."""
+    thresholds = Thresholds(2 if "pp" in findings or "pnp" in findings else 1, 3, keep_runs=8)
+    assert expected == "".join(after(findings[: count + 1], thresholds).state[0] for count in range(len(findings)))
+
+
+def test_what_is_not_applicable_closes_nothing_also_where_nothing_is_kept() -> None:
+    states = [after("n" + count * "u", Thresholds(1, 3, keep_runs=0)).state for count in range(4)]
+    assert [CheckState.NOT_APPLICABLE] * 3 + [CheckState.UNKNOWN] == states
+
+
+@pytest.mark.parametrize(
     ("findings", "keep", "expected"),
     [
         pytest.param("S", True, True, id="the first look found nothing of this node: open"),

@@ -43,7 +43,7 @@ cat > /etc/cni/net.d/10-bridge.conflist <<'END'
 {"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "bridge", "ipam":
   {"type": "host-local", "ranges": [[{"subnet": "10.244.1.0/24"}]]}}]}
 END
-touch /opt/cni/bin/bridge && chmod +x /opt/cni/bin/bridge
+for name in bridge host-local loopback; do touch /opt/cni/bin/$name && chmod +x /opt/cni/bin/$name; done
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=node -days 365 \
   -keyout /dev/null -out /var/lib/kubelet/pki/kubelet-client-current.pem 2> /dev/null
 set +e

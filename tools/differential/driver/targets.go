@@ -1,6 +1,7 @@
 package main
 
 import (
+	"readygate.dev/testbed/kube/cni"
 	"readygate.dev/testbed/kube/drivers"
 	"readygate.dev/testbed/kube/eviction"
 	"readygate.dev/testbed/kube/hooks"
@@ -18,6 +19,7 @@ import (
 var targets = map[string]target{
 	"actions": kuberuntime.AnswerActions,
 	"backoff": kuberuntime.AnswerBackOff,
+	"cni": cni.Answer,
 	"configs": kuberuntime.AnswerConfigs,
 	"drivers": drivers.Answer,
 	"events": record.Answer,

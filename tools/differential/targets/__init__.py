@@ -2,6 +2,7 @@
 
 actions computePodActions, grace periods, and who waits for whom at the end
 backoff how long a container that keeps ending waits, and what is told of it
+cni     how a file of CNI configuration is read: any bytes as JSON, by Go, and the types of its fields
 configs what a container runtime is asked to make, and how often a container was restarted by its logs
 drivers is a plugin taken, by its name and its versions
 events  which Events are written, and how: counted, combined, or not at all
@@ -25,6 +26,7 @@ status  generateAPIPodStatus, and the status manager up to its writes
 from tools.differential.target import Target
 from tools.differential.targets.actions import ActionsTarget
 from tools.differential.targets.backoff import BackOffTarget
+from tools.differential.targets.cni import CniTarget
 from tools.differential.targets.configs import ConfigsTarget
 from tools.differential.targets.drivers import DriversTarget
 from tools.differential.targets.events import EventsTarget
@@ -47,6 +49,7 @@ from tools.differential.targets.status import StatusTarget
 TARGETS: tuple[Target, ...] = (
     ActionsTarget(),
     BackOffTarget(),
+    CniTarget(),
     ConfigsTarget(),
     DriversTarget(),
     EventsTarget(),

@@ -19,7 +19,7 @@
 {{- if $agent.cni.check -}}
 {{- $binDirs := list -}}
 {{- range $agent.cni.binDirs -}}{{- $binDirs = append $binDirs (printf "/host%s" .) -}}{{- end -}}
-{{- $cni := dict "confDir" (printf "/host%s" $agent.cni.confDir) "binDirs" $binDirs -}}
+{{- $cni := dict "confDir" (printf "/host%s" $agent.cni.confDir) "binDirs" $binDirs "runtime" "auto" -}}
 {{- $given = append $given (dict "name" "cni" "cni" $cni "severity" "gate") -}}
 {{- end -}}
 {{- $given = concat $given $agent.checks -}}

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,8 @@ from tools.kit.cases import cases
 LIST = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}, {"type": "portmap"}]}
 
 
-def check(conf_dir: Path, *bin_dirs: Path) -> Finding:
-    return Check(Settings(str(conf_dir), tuple(str(folder) for folder in bin_dirs)), 60.0)()
+def check(conf_dir: Path, *bin_dirs: Path, **settings: Any) -> Finding:
+    return Check(Settings(str(conf_dir), tuple(str(folder) for folder in bin_dirs), **settings), 60.0)()
 
 
 class Node:
@@ -28,7 +29,7 @@ class Node:
         self.conf.mkdir()
         self.bin.mkdir()
         self.config("10-net.conflist", LIST)
-        for name in ("bridge", "portmap"):
+        for name in ("bridge", "portmap", "loopback"):
             self.binary(name)
 
     def config(self, name: str, content: object) -> None:
@@ -164,7 +165,7 @@ def test_plugins_are_looked_for_in_one_folder_after_the_other(
         folder.mkdir()
         for name, mode in modes.items():
             (folder / name).touch(mode)
-    found = check(node.conf, *folders.values())
+    found = check(node.conf, *folders.values(), internal_loopback=True)
     assert (expected == BOTH, True) == (found.state is CheckState.PASSED, expected.format(**folders) in found.output)
 
 

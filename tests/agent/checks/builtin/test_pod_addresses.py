@@ -125,11 +125,54 @@ def test_ranges_that_antrea_fills_in_when_it_calls_are_given_in_the_settings(nod
     [
         pytest.param({"type": "calico", "ipam": {"type": "calico-ipam"}}, "calico-ipam", id="of an IPAM plugin"),
         pytest.param({"type": "cilium-cni", "enable-debug": False}, "cilium-cni", id="of one that needs none"),
+        pytest.param(
+            {"type": "aws-cni", "vethPrefix": "eni"}, "aws-cni", id="of the cloud (aws/amazon-vpc-cni-k8s#64)"
+        ),
+        pytest.param(
+            {"type": "azure-vnet", "ipam": {"type": "azure-cns"}},
+            "azure-cns",
+            id="of a service (Azure/azure-container-networking#2281)",
+        ),
+        pytest.param(
+            {"type": "macvlan", "ipam": {"type": "dhcp"}},
+            "dhcp",
+            id="of the network's own server (hashicorp/nomad#9534)",
+        ),
+        pytest.param(
+            {"type": "bridge", "ipam": {"type": "whereabouts", "range": "192.0.2.0/24"}},
+            "whereabouts",
+            id="of the whole cluster (k8snetworkplumbingwg/whereabouts#476)",
+        ),
+        pytest.param(
+            {"type": "multus-shim"},
+            "a network that cannot be read here (what multus-shim runs is in the configuration of its daemon)",
+            id="of a network that is not known",
+        ),
     ],
 )
-def test_what_cannot_be_counted_is_left_out_and_warns_of_no_fleet(node: Node, plugin: dict[str, Any], who: str) -> None:
+def test_what_cannot_be_counted_is_not_applicable(node: Node, plugin: dict[str, Any], who: str) -> None:
+    """projectcalico/cni-plugin#920: pools of the cluster, of which the node knows nothing."""
     node.configured({"name": "k8s-pod-network", "plugins": [plugin]})
-    assert Finding(CheckState.PASSED, f"left out: the addresses of {who} cannot be counted here") == node.find()
+    assert Finding(CheckState.NOT_APPLICABLE, f"the addresses of {who} cannot be counted here") == node.find()
+
+
+def test_of_multus_the_network_counts_that_it_delegates_pods_to(node: Node) -> None:
+    delegates = [bridge([{"subnet": IPV4}]), {"name": "more", "type": "macvlan", "ipam": {"type": "dhcp"}}]
+    node.configured({"name": "multus-cni-network", "plugins": [{"type": "multus", "delegates": delegates}]})
+    node.given_out(IPV4, 13)
+    expected = Finding(CheckState.FAILED, "network pods: 13 of 13 addresses in use, 0 left")
+    assert expected == node.find()
+    (node.conf / "20-pods.conflist").write_text(json.dumps(bridge([{"subnet": IPV4}])))
+    path = "/host/etc/cni/net.d/20-pods.conflist"
+    node.configured({"name": "m", "plugins": [{"type": "multus-shim", "clusterNetwork": path}]})
+    assert expected == node.find()
+
+
+def test_keys_of_host_local_count_in_any_case(node: Node) -> None:
+    ipam = {"Type": "host-local", "RANGES": [[{"Subnet": IPV4, "gateWay": "10.1.0.14"}]]}
+    node.configured({"name": "pods", "plugins": [{"type": "bridge", "IPAM": ipam}]})
+    node.given_out(IPV4, 13)
+    assert Finding(CheckState.FAILED, "network pods: 12 of 13 addresses in use, 1 left") == node.find()
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ def reading(**findings: tuple[Severity, Finding]) -> Iterator[int]:
 
 
 PASSES, FAILS = Finding(CheckState.PASSED, "fine"), Finding(CheckState.FAILED, "soft lockup on CPU 3")
+LEFT_OUT = Finding(CheckState.NOT_APPLICABLE, "nothing to count")
 GATE, WARN = Severity.GATE, Severity.WARN
 
 
@@ -61,6 +62,16 @@ GATE, WARN = Severity.GATE, Severity.WARN
             {"a": (GATE, PASSES), "b": (WARN, FAILS)},
             Finding(CheckState.WARNED, "b failed: soft lockup on CPU 3"),
             id="one fails that warns",
+        ),
+        pytest.param(
+            {"a": (GATE, PASSES), "b": (WARN, LEFT_OUT)},
+            Finding(CheckState.PASSED, "its checks passed (1)"),
+            id="one is not applicable",
+        ),
+        pytest.param(
+            {"a": (GATE, LEFT_OUT), "b": (WARN, LEFT_OUT)},
+            Finding(CheckState.NOT_APPLICABLE, "none of its checks is applicable (2)"),
+            id="none is applicable",
         ),
         pytest.param(
             {"a": (GATE, Finding(CheckState.WARNED, "ends in 3 days"))},
