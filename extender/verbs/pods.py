@@ -1,12 +1,13 @@
 """The pod of a request: what exemptions, gates and whoever asks why look at. No more of it is decoded.
 
-Containers and volumes are decoded only where a gate speaks for pods by their resources or volumes.
+Containers, volumes and claims are decoded only where a gate speaks for pods by their resources, devices or volumes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from extender.policy.devices import PodClaim
 from extender.policy.pods import Classes, PodSeen, PodVolume
 from kube.objects import OwnerReference
 
@@ -71,15 +72,37 @@ class _Volume(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     ephemeral: _Ephemeral | None = None
 
 
+class _ResourceClaim(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class _ClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class _ExtendedClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    resource_claim_name: str = ""
+
+
+class WholeStatus(PodStatus, frozen=True, gc=False, rename="camel"):
+    resource_claim_statuses: list[_ClaimStatus] | None = None
+    extended_resource_claim_status: _ExtendedClaimStatus | None = None
+
+
 class WholeSpec(PodSpec, frozen=True, gc=False, rename="camel"):
     containers: list[_Container] | None = None
     init_containers: list[_Container] | None = None
     resources: _Resources | None = None
     volumes: list[_Volume] | None = None
+    resource_claims: list[_ResourceClaim] | None = None
 
 
 class WholePod(Pod, frozen=True, gc=False):
     spec: WholeSpec | None = None
+    status: WholeStatus | None = None
 
 
 NOBODY = Pod()
@@ -102,6 +125,7 @@ def seen_of(pod: Pod) -> PodSeen:
         scheduler_name=spec.scheduler_name,
         resources=frozenset(_resources(whole)),
         volumes=tuple(_volumes(whole, meta.name)),
+        claims=_claims(whole, pod.status),
     )
 
 
@@ -124,3 +148,26 @@ def _volumes(spec: WholeSpec, pod: str) -> Iterator[PodVolume]:
             asked = None if template is None or template.spec is None else template.spec.storage_class_name
             # The claim that the controller of ephemeral volumes makes (kubernetes pkg/controller/volume/ephemeral).
             yield PodVolume(claim=f"{pod}-{volume.name}", storage_class=asked or "")
+
+
+def _claims(spec: WholeSpec, status: PodStatus | None) -> Sequence[PodClaim]:
+    """The ResourceClaims of the pod, as the scheduler finds them (kubernetes dynamic-resource-allocation/resourceclaim,
+    Name): one by its template is named in the status once it is made. A status without a name says that none is needed.
+
+    kube-scheduler makes one claim more where DRA serves an extended resource, and names it when it binds the pod.
+    """
+    whole = status if isinstance(status, WholeStatus) else None
+    if not spec.resource_claims and (whole is None or whole.extended_resource_claim_status is None):
+        return ()
+    made = {one.name: one.resource_claim_name for one in (whole.resource_claim_statuses or () if whole else ())}
+    found = []
+    for one in spec.resource_claims or ():
+        claim, template = one.resource_claim_name or "", one.resource_claim_template_name or ""
+        if template and one.name in made:
+            claim = made[one.name] or ""
+            if not claim:
+                continue
+        found.append(PodClaim(claim, template))
+    if whole is not None and whole.extended_resource_claim_status is not None:
+        found.append(PodClaim(whole.extended_resource_claim_status.resource_claim_name))
+    return found
