@@ -1,7 +1,8 @@
 """What the extender reads of objects that say nothing of a node's health: JSON keys only. Pure.
 
 DaemonSets say where health pods can run, one ConfigMap what operators have ordered, the rest which CSI driver serves a
-claim, and which devices a ResourceClaim asks for. As in `observed`, a field of the wrong type makes the reflector skip the object.
+claim, and which devices a ResourceClaim asks for. As in `observed`, a field of the wrong type makes the reflector skip
+the object.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,9 +1,9 @@
 """Which lists are kept: the reflectors that fill the index, what is around the nodes, and the volumes.
 
 The Nodes, each list of health pods (one however many gates read it), the Leases; then DaemonSets, orders, and what
-tells of volumes, of devices, and of how pods start. Without the word of the first two kinds no verdict is given. All others are
-not required: where they cannot be had, what was last known stays, and at a start they are waited for only as long as
-Leases are.
+tells of volumes, of devices, and of how pods start. Without the word of the first two kinds no verdict is given. All
+others are not required: where they cannot be had, what was last known stays, and at a start they are waited for only as
+long as Leases are.
 """
 
 import math

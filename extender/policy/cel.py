@@ -1,6 +1,6 @@
 """Pure: which DRA drivers a CEL expression of a DeviceClass or a request admits.
 
-An expression is read as far as it compares `device.driver` with texts. It is joined by `&&`, `||` and parentheses; every
+An expression is read as far as it compares `device.driver` with texts, joined by `&&`, `||` and parentheses. Every
 other part admits any driver. So the answer names at least all drivers whose devices the expression can select.
 """
 

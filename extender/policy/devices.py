@@ -27,8 +27,8 @@ _VENDORS = (
 
 @dataclass(frozen=True, slots=True)
 class PodClaim:
-    """An entry of `spec.resourceClaims`. claim: name of its ResourceClaim, "" while it is not known. template: name of the
-    template that the claim is made from, "" = none."""
+    """An entry of `spec.resourceClaims`. claim: name of its ResourceClaim, "" while it is not known. template: name of
+    the template that the claim is made from, "" = none."""
 
     claim: str = ""
     template: str = ""
@@ -46,8 +46,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class DeviceClass:
-    """drivers: whose devices its selectors admit, None = any. resource: the extended resource that it serves, "" = none.
-    created: RFC 3339 in UTC."""
+    """drivers: whose devices its selectors admit, None = any. resource: the extended resource that it serves, "" if it
+    serves none. created: RFC 3339 in UTC."""
 
     name: str
     drivers: Drivers = None
@@ -94,7 +94,7 @@ def class_by_prefix(resource: str) -> str:
 
 
 def is_device(resource: str) -> bool:
-    """Whether a DRA driver could serve the resource. `cpu`, `memory` and other resources of Kubernetes have no domain."""
+    """Whether a DRA driver could serve the resource. `cpu`, `memory` and others of Kubernetes have no domain."""
     return "/" in resource
 
 
@@ -111,10 +111,11 @@ def claimed(
     resources: Collection[str],
     devices: Devices,
 ) -> bool:
-    """Whether one of the claims asks for a device of one of the classes, or of a driver that serves one of the resources.
+    """Whether one of the claims asks for a device of one of the classes, or of a driver that serves one of the
+    resources.
 
-    A claim counts that is not known, and for `resources` a request whose driver is not known. Of alternatives each does,
-    until one is allocated.
+    An unknown claim counts, and for `resources` so does a request of unknown driver. Each alternative counts until one
+    is allocated.
     """
     served = [resource for resource in resources if is_device(resource)]
     named = {*classes, *filter(None, map(class_by_prefix, served))}

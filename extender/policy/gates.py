@@ -7,9 +7,9 @@ from extender.policy.caps import Caps, Limit
 from extender.policy.conditions import ConditionRules, rules_of
 from extender.policy.damping import Damping
 from extender.policy.decision import Severity
+from extender.policy.devices import Devices
 from extender.policy.evidence import ObservedNode
 from extender.policy.placement import Placement
-from extender.policy.devices import Devices
 from extender.policy.pods import EVERY_POD, Classes, PodClass, Volumes, class_of
 from extender.policy.starts import StartRule
 from extender.policy.storm import StormRule

@@ -3,7 +3,7 @@
 Containers, volumes and claims are decoded only where a gate speaks for pods by their resources, devices or volumes.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -108,6 +108,7 @@ class WholePod(Pod, frozen=True, gc=False):
 NOBODY = Pod()
 NO_META = PodMeta()
 NO_SPEC = PodSpec()
+NO_STATUS = WholeStatus()
 
 
 def mask_of(classes: Classes, pod: Pod | None) -> int:
@@ -117,24 +118,28 @@ def mask_of(classes: Classes, pod: Pod | None) -> int:
 
 def seen_of(pod: Pod) -> PodSeen:
     meta, spec = pod.metadata or NO_META, pod.spec or NO_SPEC
-    whole = spec if isinstance(spec, WholeSpec) else WholeSpec()
+    if not isinstance(spec, WholeSpec):
+        return PodSeen(meta.namespace, meta.labels or {}, spec.priority or 0, spec.scheduler_name)
+    status = pod.status if isinstance(pod.status, WholeStatus) else NO_STATUS
+    claims = spec.resource_claims or status.extended_resource_claim_status is not None
     return PodSeen(
-        namespace=meta.namespace,
-        labels=meta.labels or {},
-        priority=spec.priority or 0,
-        scheduler_name=spec.scheduler_name,
-        resources=frozenset(_resources(whole)),
-        volumes=tuple(_volumes(whole, meta.name)),
-        claims=_claims(whole, pod.status),
+        meta.namespace,
+        meta.labels or {},
+        spec.priority or 0,
+        spec.scheduler_name,
+        _resources(spec),
+        tuple(_volumes(spec, meta.name)) if spec.volumes else (),
+        tuple(_claims(spec, status)) if claims else (),
     )
 
 
-def _resources(spec: WholeSpec) -> Iterator[str]:
-    holders: Iterable[_Container] = (*(spec.containers or ()), *(spec.init_containers or ()))
+def _resources(spec: WholeSpec) -> frozenset[str]:
+    found: set[str] = set()
+    holders = (*(spec.containers or ()), *(spec.init_containers or ()))
     for resources in (spec.resources, *(holder.resources for holder in holders)):
         if resources is not None:
-            yield from resources.requests or ()
-            yield from resources.limits or ()
+            found.update(resources.requests or (), resources.limits or ())
+    return frozenset(found)
 
 
 def _volumes(spec: WholeSpec, pod: str) -> Iterator[PodVolume]:
@@ -150,24 +155,19 @@ def _volumes(spec: WholeSpec, pod: str) -> Iterator[PodVolume]:
             yield PodVolume(claim=f"{pod}-{volume.name}", storage_class=asked or "")
 
 
-def _claims(spec: WholeSpec, status: PodStatus | None) -> Sequence[PodClaim]:
+def _claims(spec: WholeSpec, status: WholeStatus) -> Iterator[PodClaim]:
     """The ResourceClaims of the pod, as the scheduler finds them (kubernetes dynamic-resource-allocation/resourceclaim,
     Name): one by its template is named in the status once it is made. A status without a name says that none is needed.
 
     kube-scheduler makes one claim more where DRA serves an extended resource, and names it when it binds the pod.
     """
-    whole = status if isinstance(status, WholeStatus) else None
-    if not spec.resource_claims and (whole is None or whole.extended_resource_claim_status is None):
-        return ()
-    made = {one.name: one.resource_claim_name for one in (whole.resource_claim_statuses or () if whole else ())}
-    found = []
+    made = {one.name: one.resource_claim_name or "" for one in status.resource_claim_statuses or ()}
     for one in spec.resource_claims or ():
         claim, template = one.resource_claim_name or "", one.resource_claim_template_name or ""
         if template and one.name in made:
-            claim = made[one.name] or ""
+            claim = made[one.name]
             if not claim:
                 continue
-        found.append(PodClaim(claim, template))
-    if whole is not None and whole.extended_resource_claim_status is not None:
-        found.append(PodClaim(whole.extended_resource_claim_status.resource_claim_name))
-    return found
+        yield PodClaim(claim, template)
+    if status.extended_resource_claim_status is not None:
+        yield PodClaim(status.extended_resource_claim_status.resource_claim_name)

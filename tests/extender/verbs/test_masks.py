@@ -130,7 +130,7 @@ def read(pod, *, whole):
                 PodVolume(claim="p-c", storage_class="fast"),
                 PodVolume(claim="p-d"),
             ),
-            claims=[PodClaim("shared")],
+            claims=(PodClaim("shared"),),
         ),
     ),
     ("else: no more than is needed", False, PodSeen(namespace="default", priority=7, scheduler_name="other")),
