@@ -80,6 +80,13 @@ PROVOKED = cases(
     ("extenders of two releases", {"replicas": (REPLICA, OTHER_RELEASE)}, "warning releases-differ"),
     ("the API server is too old", {"api_version": "v1.29.0"}, "warning version-unsupported"),
     ("unreadable configuration", {"settings": None, "settings_unread": "forbidden"}, "unknown configuration-unread"),
+    (
+        "a gate that closes every node",
+        given.with_settings(
+            "gates: [{conditions: {allOf: [{of: pod, type: A}, {of: pod, type: A, status: 'False'}]}}]"
+        ),
+        "warning gate-by-lint",
+    ),
     ("there is no cap", given.with_settings("cap: off"), "warning no-cap"),
     ("a gate is in shadow", given.with_gate(armed=False), "note shadow"),
     ("its DaemonSet is not there", given.with_gate(health_set=None), "error no-health-daemonset"),

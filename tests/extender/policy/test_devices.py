@@ -1,7 +1,7 @@
 """Which pods a gate speaks for by the devices that they claim (DRA), and by the resources that a DRA driver serves.
 
-Operators reported tools that look at resources alone and so miss these pods: kubernetes/kubernetes#141912 (the case of
-`shared/cases/13-dra-pods`), NVIDIA/NVSentinel#1867 and #1865, NVIDIA/k8s-driver-manager#204, ray-project/kuberay#3527.
+Operators reported tools that look at resources alone and so miss these pods: kubernetes/kubernetes#141912,
+NVIDIA/NVSentinel#1867 and #1865, NVIDIA/k8s-driver-manager#204, ray-project/kuberay#3527.
 """
 
 import pytest
