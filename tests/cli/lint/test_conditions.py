@@ -1,8 +1,8 @@
 """Which conditions of a gate are always good, never good or without effect.
 
-The class of kubernetes-sigs/node-readiness-controller#414, #418 and #425: an entry of anyOf that is good while its
-condition is missing. Further members: contradictory checks (kubernetes-sigs/cluster-api#3056), a rule on a Ready that the
-checker itself decides on (kubernetes-sigs/cluster-api#13512), either of two (node-readiness-controller#313, #315).
+The class of kubernetes-sigs/node-readiness-controller#414, #418, #425: an entry of anyOf that is good while its
+condition is missing. Further members: contradictory checks (kubernetes-sigs/cluster-api#3056), a rule on a Ready that
+the checker itself decides on (kubernetes-sigs/cluster-api#13512), either of two (node-readiness-controller#313, #315).
 """
 
 import itertools
