@@ -7,7 +7,7 @@
     history    what has closed and opened, the newest first
     impact     what gates in shadow would have done
     dashboard  opens the status API of one extender at a loopback port of the user's machine
-    lint       is this configuration file of the extender right?
+    lint       is this configuration file of the extender right, and can each of its gates open and close?
     unregistered  does no kube-scheduler ask the extenders any more, so that they may go?
     sweep      takes away what a readygate that is gone has left: on the Nodes, and in its namespace
     pages      what the commands show: data in, lines out, for a width; pure

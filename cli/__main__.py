@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from cli import dashboard, history, impact, lint, status, sweep, unregistered
+from cli import dashboard, history, impact, status, sweep, unregistered
 from cli.doctor import command as doctor
 from cli.errors import CommandError
+from cli.lint import command as lint
 from cli.orders import command as orders
 from cli.replay import command as replay
 from cli.why import command as why

@@ -29,6 +29,10 @@ DriverName = Annotated[
 Namespaces = Annotated[tuple[DnsLabel, ...], Meta(min_length=1, description="a list of at least one DNS label")]
 Resources = Annotated[tuple[ResourceName, ...], Meta(min_length=1, description="a list of at least one resource")]
 Drivers = Annotated[tuple[DriverName, ...], Meta(min_length=1, description="a list of at least one CSI driver")]
+ClassName = Annotated[
+    str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z", description="the name of a DeviceClass")
+]
+DeviceClasses = Annotated[tuple[ClassName, ...], Meta(min_length=1, description="a list of at least one DeviceClass")]
 Schedulers = Annotated[tuple[Text, ...], Meta(min_length=1, description="a list of at least one scheduler's name")]
 Priority = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1, description="a whole number of 32 bits")]
 Percent = Annotated[int, Meta(ge=1, le=100, description="1 to 100")]
@@ -94,11 +98,15 @@ class PriorityRange(Section, frozen=True):
 
 
 class For(Section, frozen=True):
-    """Which pods the gate speaks for: those for which all that is given holds; nothing given is every pod."""
+    """Which pods the gate speaks for: those for which all that is given holds; nothing given is every pod.
+
+    Where both resources and classes of devices are given, one of either is enough.
+    """
 
     pod_selector: str | None = None
     namespaces: Namespaces | None = None
     resources: Resources | None = None
+    device_classes: DeviceClasses | None = None
     csi_drivers: Drivers | None = None
     priority: PriorityRange | None = None
     scheduler_names: Schedulers | None = None
@@ -107,6 +115,11 @@ class For(Section, frozen=True):
         _check_selector("podSelector", self.pod_selector)
         if self.pod_selector is not None and not self.pod_selector.strip():
             raise ValueError("podSelector: is empty, allowed: a label selector, or null for every pod")
+
+    @property
+    def by_device(self) -> bool:
+        """Whether claims of devices are looked at: where a device is named by its class or its extended resource."""
+        return self.device_classes is not None or any("/" in name for name in self.resources or ())
 
 
 class Condition(Section, frozen=True):

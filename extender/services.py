@@ -15,6 +15,7 @@ from component.lifecycle import Service
 from extender import gate_settings
 from extender.cluster.around import Around
 from extender.cluster.beats import AGENTS, KUBELETS, Beats
+from extender.cluster.devices import Devices
 from extender.cluster.health_pods import PodList, Speakers
 from extender.cluster.index import Index
 from extender.cluster.observed import Wanted
@@ -71,7 +72,9 @@ class Services:
         self.exemptions = exempt.rules_of(settings)
         by_driver = any(gate.pods_for.csi_drivers for gate in settings.gates)
         self.volumes = Volumes(on_listed=self._wake) if by_driver else None
-        self.classes = classes_of(settings, self.volumes)
+        by_device = any(gate.pods_for.by_device for gate in settings.gates)
+        self.devices = Devices(on_listed=self._wake) if by_device else None
+        self.classes = classes_of(settings, self.volumes, self.devices)
         self.caches: dict[str, Cache] = {}
         self.board = Board(self._kick)
         self.attempts = Attempts(monotonic)
@@ -246,6 +249,8 @@ class Services:
         self.watches.around(self.around, self.settings.namespace)
         if self.volumes is not None:
             self.watches.volumes(self.volumes)
+        if self.devices is not None:
+            self.watches.devices(self.devices)
         if self.starts is not None:
             self.watches.pod_starts(self.starts)
         self.watch_with(self.watches.caches, self.watches.required)
@@ -272,7 +277,8 @@ class Services:
 
     def _unread(self) -> frozenset[str]:
         """What is not required and has not come yet."""
-        return self.around.missing if self.volumes is None else self.around.missing | self.volumes.missing
+        optional = [one.missing for one in (self.volumes, self.devices) if one is not None]
+        return self.around.missing.union(*optional)
 
     def _kubelets_heard(self) -> Beats | None:
         """The heartbeats of the kubelets, where they are looked at."""

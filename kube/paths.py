@@ -2,6 +2,8 @@
 
 from urllib.parse import quote
 
+_DEVICES = "resource.k8s.io/v1"  # served from Kubernetes 1.34 on
+
 
 def _segment(name: str) -> str:
     return quote(name, safe="")
@@ -94,6 +96,19 @@ def persistent_volumes() -> str:
 
 def storage_classes() -> str:
     return _group("storage.k8s.io/v1", None, "storageclasses")
+
+
+def resource_claims() -> str:
+    """Of all namespaces, as templates of them are."""
+    return _group(_DEVICES, None, "resourceclaims")
+
+
+def resource_claim_templates() -> str:
+    return _group(_DEVICES, None, "resourceclaimtemplates")
+
+
+def device_classes() -> str:
+    return _group(_DEVICES, None, "deviceclasses")
 
 
 def subject_access_reviews() -> str:

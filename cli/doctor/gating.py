@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from cli.doctor.facts import Facts, GateFacts, HealthSet, Replica
 from cli.doctor.findings import Finding, error, note, unknown, warning
 from cli.doctor.schedulers import closed_most, minor_of, nodes_of
+from cli.lint.findings import Level
+from cli.lint.gates import examine as examine_gates
 
 SUPPORTED = ((1, 35), (1, 37))  # minors of Kubernetes whose kube-scheduler the tests have compared, first and last
 STATIC = "Node"  # what owns the mirror of a static pod
@@ -118,6 +120,9 @@ def _configuration(facts: Facts) -> Iterator[Finding]:
             "nothing limits how many nodes may be closed at once: one wrong check can close all",
             'set cap.cluster to "30%"',
         )
+    for one in examine_gates(facts.settings):
+        if one.level is not Level.NOTE:
+            yield warning("gate-by-lint", one.where, one.text, one.remedy)
 
 
 def _gate(gate: GateFacts, facts: Facts) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from extender.settings import Settings
 from kube import contract
 
 LEASES = "coordination.k8s.io"
+DEVICES = "resource.k8s.io"
 
 
 class Need(NamedTuple):
@@ -39,6 +40,8 @@ def needed(settings: Settings, namespace: str) -> Sequence[Need]:
     if any(gate.pods_for.csi_drivers for gate in settings.gates):
         reads += [("", "persistentvolumeclaims", "", ""), ("", "persistentvolumes", "", "")]
         reads.append(("storage.k8s.io", "storageclasses", "", ""))
+    if any(gate.pods_for.by_device for gate in settings.gates):
+        reads += [(DEVICES, what, "", "") for what in ("resourceclaims", "resourceclaimtemplates", "deviceclasses")]
     return [*(Need(verb, *what) for what in reads for verb in ("list", "watch")), *_writes(settings, namespace)]
 
 

@@ -142,13 +142,22 @@ def _entry(scheduler: Scheduler, one: Extender, facts: Facts) -> Iterator[Findin
         )
     yield from _timeout(about, one)
     yield from _ignorable(about, one, facts)
-    prefers = facts.settings is not None and any(gate.severity_in_force == "preferNot" for gate in facts.settings.gates)
+    gates = () if facts.settings is None else facts.settings.gates
+    prefers = any(gate.severity_in_force == "preferNot" for gate in gates)
     if prefers and not one.prioritize_verb:
         yield warning(
             "no-prioritize-verb",
             about,
             "a gate has the severity preferNot, and prioritizeVerb is not set: that gate does nothing",
             "set prioritizeVerb: prioritize and a weight",
+        )
+    by_device = next((gate.name for gate in gates if gate.pods_for.by_device), None)
+    if one.managed_resources and by_device is not None:
+        yield warning(
+            "claims-not-asked",
+            about,
+            f"managedResources: pods that only claim devices (DRA) are not sent, and gate {by_device} misses them",
+            "remove managedResources, if such pods exist",
         )
     if one.prioritize_verb and not prefers and facts.settings is not None:
         yield note(

@@ -1,13 +1,16 @@
 """What the extender reads of objects that say nothing of a node's health: JSON keys only. Pure.
 
 DaemonSets say where health pods can run, one ConfigMap what operators have ordered, the rest which CSI driver serves a
-claim. As in `observed`, a field of the wrong type makes the reflector skip the object.
+claim, and which devices a ResourceClaim asks for. As in `observed`, a field of the wrong type makes the reflector skip
+the object.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from extender.policy import devices
+from extender.policy.cel import Drivers, both, drivers_of
 from extender.policy.placement import Placement, Toleration, term_of
 from kube.objects import BareMeta
 
@@ -118,6 +121,131 @@ class StorageClass(msgspec.Struct, frozen=True, gc=False):
 
     metadata: BareMeta
     provisioner: str = ""
+
+
+class _Cel(msgspec.Struct, frozen=True, gc=False):
+    expression: str = ""
+
+
+class _Selector(msgspec.Struct, frozen=True, gc=False):
+    cel: _Cel | None = None
+
+
+class _Exactly(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    device_class_name: str = ""
+    selectors: list[_Selector] | None = None
+
+
+class _Alternative(_Exactly, frozen=True, gc=False, rename="camel"):
+    name: str = ""
+
+
+class _Request(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    name: str = ""
+    exactly: _Exactly | None = None
+    first_available: list[_Alternative] | None = None
+
+    @property
+    def choices(self) -> Iterator[tuple[str, _Exactly]]:
+        """What may be allocated, by the name that the result of an allocation gives it."""
+        if self.exactly is not None:
+            yield self.name, self.exactly
+        for one in self.first_available or ():
+            yield f"{self.name}/{one.name}", one
+
+
+class _DevicesAsked(msgspec.Struct, frozen=True, gc=False):
+    requests: list[_Request] | None = None
+
+
+class _ResourceClaimSpec(msgspec.Struct, frozen=True, gc=False):
+    devices: _DevicesAsked = _DevicesAsked()
+
+    @property
+    def choices(self) -> dict[str, _Exactly] | None:
+        """Of all requests; None if one is of a form that a later Kubernetes has."""
+        each = [dict(one.choices) for one in self.devices.requests or ()]
+        return None if not all(each) else {name: one for choices in each for name, one in choices.items()}
+
+
+class _Result(msgspec.Struct, frozen=True, gc=False):
+    request: str = ""
+    driver: str = ""
+
+
+class _DevicesGiven(msgspec.Struct, frozen=True, gc=False):
+    results: list[_Result] | None = None
+
+
+class _Allocation(msgspec.Struct, frozen=True, gc=False):
+    devices: _DevicesGiven = _DevicesGiven()
+
+
+class _ResourceClaimStatus(msgspec.Struct, frozen=True, gc=False):
+    allocation: _Allocation | None = None
+
+
+class ResourceClaim(msgspec.Struct, frozen=True, gc=False):
+    metadata: BareMeta
+    spec: _ResourceClaimSpec = _ResourceClaimSpec()
+    status: _ResourceClaimStatus | None = None
+
+    @property
+    def requests(self) -> tuple[devices.Request, ...] | None:
+        """Once it is allocated: what was. None where its form is not known here."""
+        allocation = None if self.status is None else self.status.allocation
+        if allocation is None:
+            return _requests(self.spec)
+        choices = self.spec.choices or {}
+        given = {(one.request, one.driver) for one in allocation.devices.results or ()}
+        return tuple(
+            devices.Request(choices[name].device_class_name if name in choices else "", frozenset({driver}), True)
+            for name, driver in sorted(given)
+        )
+
+
+class _ClaimTemplateSpec(msgspec.Struct, frozen=True, gc=False):
+    spec: _ResourceClaimSpec = _ResourceClaimSpec()
+
+
+class ResourceClaimTemplate(msgspec.Struct, frozen=True, gc=False):
+    metadata: BareMeta
+    spec: _ClaimTemplateSpec = _ClaimTemplateSpec()
+
+    @property
+    def requests(self) -> tuple[devices.Request, ...] | None:
+        """Of the claims that are made from it."""
+        return _requests(self.spec.spec)
+
+
+class _DeviceClassSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    selectors: list[_Selector] | None = None
+    extended_resource_name: str | None = None
+
+
+class DeviceClass(msgspec.Struct, frozen=True, gc=False):
+    metadata: BareMeta
+    spec: _DeviceClassSpec = _DeviceClassSpec()
+
+    @property
+    def known(self) -> devices.DeviceClass:
+        meta, resource = self.metadata, self.spec.extended_resource_name or ""
+        return devices.DeviceClass(meta.name, _admitted(self.spec.selectors), resource, meta.creation_timestamp or "")
+
+
+def _requests(spec: _ResourceClaimSpec) -> tuple[devices.Request, ...] | None:
+    choices = spec.choices
+    if choices is None:
+        return None
+    return tuple(devices.Request(one.device_class_name, _admitted(one.selectors)) for one in choices.values())
+
+
+def _admitted(selectors: Sequence[_Selector] | None) -> Drivers:
+    """Whose devices all of them admit."""
+    found: Drivers = None
+    for one in selectors or ():
+        found = both(found, drivers_of(one.cel.expression) if one.cel is not None else None)
+    return found
 
 
 def placement(daemon_set: DaemonSet) -> Placement:

@@ -1,9 +1,9 @@
 """Which lists are kept: the reflectors that fill the index, what is around the nodes, and the volumes.
 
 The Nodes, each list of health pods (one however many gates read it), the Leases; then DaemonSets, orders, and what
-tells of volumes, and of how pods start. Without the word of the first two kinds no verdict is given. All others are
-not required: where they cannot be had, what was last known stays, and at a start they are waited for only as long as
-Leases are.
+tells of volumes, of devices, and of how pods start. Without the word of the first two kinds no verdict is given. All
+others are not required: where they cannot be had, what was last known stays, and at a start they are waited for only as
+long as Leases are.
 """
 
 import math
@@ -16,6 +16,7 @@ from component.lifecycle import Service
 from extender.cluster import objects, observed
 from extender.cluster.around import ORDERS, Around, daemon_sets_of
 from extender.cluster.beats import Beats
+from extender.cluster.devices import CLAIM_TEMPLATES, DEVICE_CLASSES, RESOURCE_CLAIMS, Devices
 from extender.cluster.index import Index
 from extender.cluster.lease_reader import LeaseReader
 from extender.cluster.starts import SELECTOR, STARTS, PodStarts, StartingPod
@@ -140,6 +141,15 @@ class Watches:
         self._keep(VOLUMES, self._lister(paths.persistent_volumes(), objects.Volume), store)
         store = _Store(volumes.replace_classes, volumes.upsert_class, volumes.remove_class)
         self._keep(STORAGE_CLASSES, self._lister(paths.storage_classes(), objects.StorageClass), store)
+
+    def devices(self, devices: Devices) -> None:
+        store = _Store(devices.replace_claims, devices.upsert_claim, devices.remove_claim)
+        self._keep(RESOURCE_CLAIMS, self._lister(paths.resource_claims(), objects.ResourceClaim), store)
+        store = _Store(devices.replace_templates, devices.upsert_template, devices.remove_template)
+        lister = self._lister(paths.resource_claim_templates(), objects.ResourceClaimTemplate)
+        self._keep(CLAIM_TEMPLATES, lister, store)
+        store = _Store(devices.replace_classes, devices.upsert_class, devices.remove_class)
+        self._keep(DEVICE_CLASSES, self._lister(paths.device_classes(), objects.DeviceClass), store)
 
     def pod_starts(self, starts: PodStarts) -> None:
         """In all namespaces."""

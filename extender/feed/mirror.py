@@ -194,7 +194,7 @@ class Mirror:
     def _rule(self, settings: Settings) -> None:
         self.settings = settings
         self.exemptions: Rules = rules_of(settings)
-        self.classes: Classes = classes_of(settings)  # without volumes: nobody here reads them, so every claim counts
+        self.classes: Classes = classes_of(settings)  # nobody here reads claims, so every one counts
 
     def _remember(self, entries: Sequence[Entry]) -> None:
         """Until the first Anew of a connection comes, what the last one has told stays."""

@@ -10,6 +10,8 @@
     storm      many nodes that turn bad at once for one cause are held open
     caps       how many nodes may be closed, and which ones
     conditions whether a gate's conditions, the pod's or those others write on Nodes, are as they shall be
+    cel        which drivers a CEL expression of a DeviceClass admits
+    devices    which devices a pod claims by DRA
     pods       for which pods a gate speaks
     verdict    the evidence of one node -> open, or closed with one constant reason
     gates      the gates of the configuration, as policy sees them
@@ -25,5 +27,5 @@
 Guaranteed: no clock, no lock, no object of the API; time is an argument; at most seven reasons, none of which ever
 holds a name, a digit or a time. Each imports only those above it (import-linter, "the extender's policy").
 
-Imported by `decider`, `services`, `verbs`, `web`; `evidence` also by `cluster`.
+Imported by `decider`, `services`, `verbs`, `web`; `evidence` and `devices` also by `cluster`.
 """

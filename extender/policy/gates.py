@@ -7,6 +7,7 @@ from extender.policy.caps import Caps, Limit
 from extender.policy.conditions import ConditionRules, rules_of
 from extender.policy.damping import Damping
 from extender.policy.decision import Severity
+from extender.policy.devices import Devices
 from extender.policy.evidence import ObservedNode
 from extender.policy.placement import Placement
 from extender.policy.pods import EVERY_POD, Classes, PodClass, Volumes, class_of
@@ -48,9 +49,9 @@ def gates_of(settings: Settings) -> tuple[Gate, ...]:
     return tuple(_gate(gate, common) for gate in settings.gates)
 
 
-def classes_of(settings: Settings, volumes: Volumes | None = None) -> Classes:
+def classes_of(settings: Settings, volumes: Volumes | None = None, devices: Devices | None = None) -> Classes:
     """For which pods each gate speaks."""
-    return Classes([gate.pods_for for gate in gates_of(settings)], volumes)
+    return Classes([gate.pods_for for gate in gates_of(settings)], volumes, devices)
 
 
 def caps_of(settings: Settings) -> Caps:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from extender import gate_settings
+from extender.policy.devices import Devices, NoDevices, PodClaim, claimed
 from kube.selector import Selector, parse
 
 # Provisioners of volume plugins that Kubernetes had in its own tree, and the drivers that serve them since
@@ -41,6 +42,9 @@ class NoVolumes:
         return None
 
 
+NO_DEVICES = NoDevices()
+
+
 @dataclass(frozen=True, slots=True)
 class PodVolume:
     """driver: of an inline CSI volume. claim: name of the claim. storage_class: of an ephemeral one's template; "" is
@@ -54,7 +58,7 @@ class PodVolume:
 @dataclass(frozen=True, slots=True)
 class PodSeen:
     """What gates look at of a pod. resources: names that a container, an init container or the pod itself requests or
-    limits, whatever the amount; so counts `managedResources`, too."""
+    limits, whatever the amount; so counts `managedResources`, too. claims: devices by DRA."""
 
     namespace: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -62,11 +66,13 @@ class PodSeen:
     scheduler_name: str = ""
     resources: frozenset[str] = frozenset()
     volumes: Sequence[PodVolume] = ()
+    claims: Sequence[PodClaim] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PodClass:
-    """All that is not None must hold. Of resources, drivers, namespaces and schedulers one is enough."""
+    """All that is not None must hold. Of drivers, namespaces and schedulers one is enough, and of resources and
+    device_classes together."""
 
     selector: Selector | None = None
     namespaces: frozenset[str] | None = None
@@ -75,6 +81,7 @@ class PodClass:
     priority_from: int | None = None
     priority_to: int | None = None
     schedulers: frozenset[str] | None = None
+    device_classes: frozenset[str] | None = None
 
     @property
     def everybody(self) -> bool:
@@ -82,19 +89,30 @@ class PodClass:
 
     @property
     def needs_spec(self) -> bool:
-        """Whether containers and volumes are looked at."""
-        return self.resources is not None or self.drivers is not None
+        """Whether containers, volumes and claims are looked at."""
+        return self.resources is not None or self.device_classes is not None or self.drivers is not None
 
-    def matches(self, pod: PodSeen, volumes: Volumes) -> bool:
+    def matches(self, pod: PodSeen, volumes: Volumes, devices: Devices = NO_DEVICES) -> bool:
         return (
             (self.namespaces is None or pod.namespace in self.namespaces)
             and (self.schedulers is None or pod.scheduler_name in self.schedulers)
             and (self.priority_from is None or pod.priority >= self.priority_from)
             and (self.priority_to is None or pod.priority <= self.priority_to)
             and (self.selector is None or self.selector.matches(pod.labels))
-            and (self.resources is None or not self.resources.isdisjoint(pod.resources))
+            and ((self.resources is None and self.device_classes is None) or self._asks(pod, devices))
             and (self.drivers is None or any(self._served(one, pod.namespace, volumes) for one in pod.volumes))
         )
+
+    def _asks(self, pod: PodSeen, devices: Devices) -> bool:
+        """Whether the pod asks for one of the resources, or for a device of one of the classes."""
+        resources, classes = self.resources or _NONE, self.device_classes or _NONE
+        if not resources.isdisjoint(pod.resources):
+            return True
+        if classes and any(devices.class_of_resource(one) in classes for one in pod.resources):
+            return True
+        if not pod.claims:
+            return False
+        return claimed(pod.claims, pod.namespace, classes=classes, resources=resources, devices=devices)
 
     def _served(self, volume: PodVolume, namespace: str, volumes: Volumes) -> bool:
         """A claim of which nothing is known counts: what we have not heard of yet is no reason to let the pod pass."""
@@ -113,8 +131,10 @@ class PodClass:
         """For people, as `pods that request nvidia.com/gpu`."""
         if self.everybody:
             return "every pod"
+        devices = (_either("request", self.resources), _either("claim devices of class", self.device_classes))
+        asks = " or ".join(part for part in devices if part)
         parts = (
-            _either("that request", self.resources),
+            f"that {asks}" if asks else "",
             _either("with volumes of", self.drivers),
             _either("of namespace", self.namespaces),
             "" if self.selector is None else f"labelled {self.selector}",
@@ -125,17 +145,21 @@ class PodClass:
         return f"pods {', '.join(part for part in parts if part)}"
 
 
+_NONE: frozenset[str] = frozenset()
 EVERY_POD = PodClass()
 
 
 class Classes:
     """The classes of all gates. all: their bits together, what every pod gets if `everybody`.
 
-    needs_spec: whether a pod's containers and volumes are to be decoded.
+    needs_spec: whether a pod's containers, volumes and claims are to be decoded.
     """
 
-    def __init__(self, classes: Sequence[PodClass], volumes: Volumes | None = None) -> None:
+    def __init__(
+        self, classes: Sequence[PodClass], volumes: Volumes | None = None, devices: Devices | None = None
+    ) -> None:
         self._volumes = volumes or NoVolumes()
+        self._devices = devices or NO_DEVICES
         self._always = sum(1 << place for place, one in enumerate(classes) if one.everybody)
         self._asked = [(1 << place, one) for place, one in enumerate(classes) if not one.everybody]
         self.everybody = not self._asked
@@ -146,7 +170,7 @@ class Classes:
         """Bit i is set if gate i speaks for the pod."""
         mask = self._always
         for bit, one in self._asked:
-            if one.matches(pod, self._volumes):
+            if one.matches(pod, self._volumes, self._devices):
                 mask |= bit
         return mask
 
@@ -161,6 +185,7 @@ def class_of(pods: gate_settings.For) -> PodClass:
         priority_from=None if priority is None else priority.from_,
         priority_to=None if priority is None else priority.to,
         schedulers=_set(pods.scheduler_names),
+        device_classes=_set(pods.device_classes),
     )
 
 

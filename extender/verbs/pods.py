@@ -1,12 +1,13 @@
 """The pod of a request: what exemptions, gates and whoever asks why look at. No more of it is decoded.
 
-Containers and volumes are decoded only where a gate speaks for pods by their resources or volumes.
+Containers, volumes and claims are decoded only where a gate speaks for pods by their resources, devices or volumes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
+from extender.policy.devices import PodClaim
 from extender.policy.pods import Classes, PodSeen, PodVolume
 from kube.objects import OwnerReference
 
@@ -71,20 +72,43 @@ class _Volume(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     ephemeral: _Ephemeral | None = None
 
 
+class _ResourceClaim(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class _ClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class _ExtendedClaimStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    resource_claim_name: str = ""
+
+
+class WholeStatus(PodStatus, frozen=True, gc=False, rename="camel"):
+    resource_claim_statuses: list[_ClaimStatus] | None = None
+    extended_resource_claim_status: _ExtendedClaimStatus | None = None
+
+
 class WholeSpec(PodSpec, frozen=True, gc=False, rename="camel"):
     containers: list[_Container] | None = None
     init_containers: list[_Container] | None = None
     resources: _Resources | None = None
     volumes: list[_Volume] | None = None
+    resource_claims: list[_ResourceClaim] | None = None
 
 
 class WholePod(Pod, frozen=True, gc=False):
     spec: WholeSpec | None = None
+    status: WholeStatus | None = None
 
 
 NOBODY = Pod()
 NO_META = PodMeta()
 NO_SPEC = PodSpec()
+NO_STATUS = WholeStatus()
 
 
 def mask_of(classes: Classes, pod: Pod | None) -> int:
@@ -94,23 +118,28 @@ def mask_of(classes: Classes, pod: Pod | None) -> int:
 
 def seen_of(pod: Pod) -> PodSeen:
     meta, spec = pod.metadata or NO_META, pod.spec or NO_SPEC
-    whole = spec if isinstance(spec, WholeSpec) else WholeSpec()
+    if not isinstance(spec, WholeSpec):
+        return PodSeen(meta.namespace, meta.labels or {}, spec.priority or 0, spec.scheduler_name)
+    status = pod.status if isinstance(pod.status, WholeStatus) else NO_STATUS
+    claims = spec.resource_claims or status.extended_resource_claim_status is not None
     return PodSeen(
-        namespace=meta.namespace,
-        labels=meta.labels or {},
-        priority=spec.priority or 0,
-        scheduler_name=spec.scheduler_name,
-        resources=frozenset(_resources(whole)),
-        volumes=tuple(_volumes(whole, meta.name)),
+        meta.namespace,
+        meta.labels or {},
+        spec.priority or 0,
+        spec.scheduler_name,
+        _resources(spec),
+        tuple(_volumes(spec, meta.name)) if spec.volumes else (),
+        tuple(_claims(spec, status)) if claims else (),
     )
 
 
-def _resources(spec: WholeSpec) -> Iterator[str]:
-    holders: Iterable[_Container] = (*(spec.containers or ()), *(spec.init_containers or ()))
+def _resources(spec: WholeSpec) -> frozenset[str]:
+    found: set[str] = set()
+    holders = (*(spec.containers or ()), *(spec.init_containers or ()))
     for resources in (spec.resources, *(holder.resources for holder in holders)):
         if resources is not None:
-            yield from resources.requests or ()
-            yield from resources.limits or ()
+            found.update(resources.requests or (), resources.limits or ())
+    return frozenset(found)
 
 
 def _volumes(spec: WholeSpec, pod: str) -> Iterator[PodVolume]:
@@ -124,3 +153,21 @@ def _volumes(spec: WholeSpec, pod: str) -> Iterator[PodVolume]:
             asked = None if template is None or template.spec is None else template.spec.storage_class_name
             # The claim that the controller of ephemeral volumes makes (kubernetes pkg/controller/volume/ephemeral).
             yield PodVolume(claim=f"{pod}-{volume.name}", storage_class=asked or "")
+
+
+def _claims(spec: WholeSpec, status: WholeStatus) -> Iterator[PodClaim]:
+    """The ResourceClaims of the pod, as the scheduler finds them (kubernetes dynamic-resource-allocation/resourceclaim,
+    Name): one by its template is named in the status once it is made. A status without a name says that none is needed.
+
+    kube-scheduler makes one claim more where DRA serves an extended resource, and names it when it binds the pod.
+    """
+    made = {one.name: one.resource_claim_name or "" for one in status.resource_claim_statuses or ()}
+    for one in spec.resource_claims or ():
+        claim, template = one.resource_claim_name or "", one.resource_claim_template_name or ""
+        if template and one.name in made:
+            claim = made[one.name]
+            if not claim:
+                continue
+        yield PodClaim(claim, template)
+    if status.extended_resource_claim_status is not None:
+        yield PodClaim(status.extended_resource_claim_status.resource_claim_name)

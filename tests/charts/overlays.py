@@ -20,7 +20,7 @@ HEAD = "# Made by `make manifests` of charts/readygate: change it there.\n"
 FOLDER = "playbooks/roles/readygate_{}/files/deploy"
 CONFIGURATION = "readygate.dev/configuration"
 _WIDTH = 10_000
-_GATE = {"podStarts": {}, "for": {"csiDrivers": ["example.com"]}}
+_GATE = {"podStarts": {}, "for": {"csiDrivers": ["example.com"], "deviceClasses": ["example.com"]}}
 _OWN_PODS = {"namespace": NAMESPACE, "labelSelector": "app=example"}
 _BEATS = {"heartbeat": {"agents": {"limitSeconds": 9}}}
 _EVERYTHING: dict[str, Any] = {
@@ -76,7 +76,8 @@ PARTS = (
         "objects",
         f"ServiceAccount ClusterRole ClusterRoleBinding {_POLICIES}",
         without_policy={"extender.admissionPolicy": False},
-        without_csi_drivers=_configured(gates=[{"podStarts": {}}]),
+        without_devices=_configured(gates=[{"podStarts": {}, "for": {"csiDrivers": ["example.com"]}}]),
+        without_csi_drivers=_configured(gates=[{"podStarts": {}, "for": {"deviceClasses": ["example.com"]}}]),
         without_pod_starts=_configured(gates=[{"for": _GATE["for"]}]),
         without_events=_configured(outlets={"events": {"enabled": False}}),
         without_condition=_configured(outlets={"nodeCondition": {"enabled": False}}),

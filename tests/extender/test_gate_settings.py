@@ -62,6 +62,10 @@ gates: [{for: {resources: []}}]  # a gate for no resource
     gates[0].for.resources: is an empty list, allowed: a list of at least one resource or null
 gates: [{for: {csiDrivers: []}}]  # a gate for no driver
     gates[0].for.csiDrivers: is an empty list, allowed: a list of at least one CSI driver or null
+gates: [{for: {deviceClasses: []}}]  # a gate for no class of devices
+    gates[0].for.deviceClasses: is an empty list, allowed: a list of at least one DeviceClass or null
+gates: [{for: {deviceClasses: [nvidia.com/gpu]}}]  # a resource as a class of devices
+    gates[0].for.deviceClasses[0]: is the text "nvidia.com/gpu", allowed: the name of a DeviceClass
 gates: [{for: {schedulerNames: []}}]  # a gate for no scheduler
     gates[0].for.schedulerNames: is an empty list, allowed: a list of at least one scheduler's name or null
 gates: [{for: {resources: [nvidia.com/]}}]  # a resource without its name

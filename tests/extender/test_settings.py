@@ -45,6 +45,7 @@ gates:
     podSelector: app=train
     namespaces: [ml]
     resources: [nvidia.com/gpu]
+    deviceClasses: [gpu.nvidia.com]
     csiDrivers: [ebs.csi.aws.com]
     priority: {from: -5, to: 1000}
     schedulerNames: [default-scheduler]
@@ -94,6 +95,7 @@ def test_every_key_by_its_name():
             pod_selector="app=train",
             namespaces=("ml",),
             resources=("nvidia.com/gpu",),
+            device_classes=("gpu.nvidia.com",),
             csi_drivers=("ebs.csi.aws.com",),
             priority=PriorityRange(-5, 1000),
             scheduler_names=("default-scheduler",),

@@ -125,6 +125,24 @@ def test_volumes_are_read_only_where_a_gate_names_drivers(drivers, expected):
     ]
 
 
+DEVICES = ["resourceclaims", "resourceclaimtemplates", "deviceclasses"]
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        pytest.param({"deviceClasses": ["gpu.nvidia.com"]}, [["nodes"], DEVICES], id="a class of devices"),
+        pytest.param({"resources": ["cpu", "nvidia.com/gpu"]}, [["nodes"], DEVICES], id="a resource of devices"),
+        pytest.param({"resources": ["cpu", "memory"]}, [["nodes"]], id="resources that no driver of devices serves"),
+        pytest.param({"deviceClasses": None, "resources": None}, [["nodes"]], id="null is without"),
+        pytest.param({"namespaces": ["a"]}, [["nodes"]], id="without"),
+    ],
+)
+def test_claims_of_devices_are_read_only_where_a_gate_names_a_device(pods, expected):
+    rules = rights_of({"name": "health"}, {"for": pods}, outlets=WRITES_NOTHING)["ClusterRole", ""]
+    assert expected == [rule["resources"] for rule in rules]
+
+
 @pytest.mark.parametrize(
     ("starts", "expected"),
     [

@@ -247,6 +247,57 @@ def test_a_gate_speaks_for_the_volumes_of_its_driver(api, tmp_path):
         process.wait(lambda: asked(process, "n2", pod=with_claim("unknown")) == {})
 
 
+def claims_devices(*, claim="", template=""):
+    named = {"resourceClaimName": claim} if claim else {"resourceClaimTemplateName": template}
+    return {
+        "metadata": {"name": "train", "namespace": "default"},
+        "spec": {"resourceClaims": [{"name": "gpu"} | named], "containers": [{"name": "c"}]},
+    }
+
+
+def device_request(device_class):
+    return {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": device_class}}]}}
+
+
+def device_claim(name, device_class):
+    meta = {"name": name, "namespace": "default"}
+    return {"kind": "ResourceClaim", "metadata": meta, "spec": device_request(device_class)}
+
+
+def device_class(name, driver):
+    selectors = [{"cel": {"expression": f"device.driver == '{driver}'"}}]
+    return {"kind": "DeviceClass", "metadata": {"name": name}, "spec": {"selectors": selectors}}
+
+
+@pytest.mark.parametrize("asked_for", [{"deviceClasses": ["gpu.nvidia.com"]}, {"resources": ["nvidia.com/gpu"]}])
+def test_a_gate_speaks_for_claims_of_devices(api, tmp_path, asked_for):
+    api.put(device_class("gpu.nvidia.com", "gpu.nvidia.com"))
+    api.put(device_class("nic.example.com", "dra.net"))
+    api.put(device_claim("gpu", "gpu.nvidia.com"))
+    api.put(device_claim("nic", "nic.example.com"))
+    meta = {"name": "gpus", "namespace": "default"}
+    api.put({"kind": "ResourceClaimTemplate", "metadata": meta, "spec": {"spec": device_request("gpu.nvidia.com")}})
+    gates = [GATES[0], GATES[1] | {"for": asked_for}]
+    with ExtenderProcess(api, tmp_path, config=CONFIG | {"gates": gates}) as process:
+        process.wait_ready()
+        refused = {"n2": CLOSED_NOT_READY}
+        pods = [{"claim": "gpu"}, {"template": "gpus"}, {"claim": "nic"}, {"claim": "unknown"}]
+        assert [refused, refused, {}, refused] == [
+            asked(process, "n1", "n2", pod=claims_devices(**one)) for one in pods
+        ]
+        api.put(device_claim("unknown", "nic.example.com"))
+        process.wait(lambda: asked(process, "n2", pod=claims_devices(claim="unknown")) == {})
+        assert not [one for one in api.requests if "/resourceclaims/" in one.path]  # of none it asks by itself
+
+
+def test_without_a_gate_of_devices_none_of_their_objects_is_read(api, tmp_path):
+    gates = [GATES[0], GATES[1] | {"for": {"resources": ["cpu"]}}]
+    with ExtenderProcess(api, tmp_path, config=CONFIG | {"gates": gates}) as process:
+        process.wait_ready()
+        asked(process, "n2", pod=claims_devices(claim="gpu"))
+        assert not [one for one in api.requests if "resource.k8s.io" in one.path]
+
+
 def test_a_gate_of_node_conditions_needs_no_health_pods(api, tmp_path):
     """As node-problem-detector writes them; and of no other condition a change is looked at."""
     conditions = {"allOf": [{"of": "node", "type": "KernelDeadlock", "status": "False", "missing": "open"}]}

@@ -17,14 +17,18 @@ KINDS = {
     "persistentvolumeclaims": ("v1", "PersistentVolumeClaim"),
     "persistentvolumes": ("v1", "PersistentVolume"),
     "storageclasses": ("storage.k8s.io/v1", "StorageClass"),
+    "resourceclaims": ("resource.k8s.io/v1", "ResourceClaim"),
+    "resourceclaimtemplates": ("resource.k8s.io/v1", "ResourceClaimTemplate"),
+    "deviceclasses": ("resource.k8s.io/v1", "DeviceClass"),
 }
 RESOURCES = {kind: resource for resource, (_, kind) in KINDS.items()}
-CLUSTER_SCOPED = frozenset({"nodes", "namespaces", "persistentvolumes", "storageclasses"})
+CLUSTER_SCOPED = frozenset({"nodes", "namespaces", "persistentvolumes", "storageclasses", "deviceclasses"})
 STORED_AS = {"nodes": "minions", "services": "services/specs"}
 # Of these a replacement must say which version it replaces.
 NO_BLIND_REPLACEMENT = frozenset({"leases"})
 SUBRESOURCES = {
-    "status": frozenset(KINDS) - {"events", "configmaps", "leases", "storageclasses"},
+    "status": frozenset(KINDS)
+    - {"events", "configmaps", "leases", "storageclasses", "resourceclaimtemplates", "deviceclasses"},
     "binding": frozenset({"pods"}),
 }
 WITH_GENERATION = frozenset({"pods", "daemonsets"})

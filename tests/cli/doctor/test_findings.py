@@ -62,6 +62,12 @@ PROVOKED = cases(
     ("it hardly waits", given.with_entry(timeout_s=0.05), "warning timeout-short"),
     ("enforce, and a DaemonSet makes the extender", given.with_entry(ignorable=False), "error enforce-deadlock"),
     ("not asked", given.with_settings("gates: [{name: a, severity: preferNot}]"), "warning no-prioritize-verb"),
+    (
+        "pods that claim devices are not asked about (kubernetes pkg/scheduler/extender.go, IsInterested)",
+        given.with_entry(managed_resources=("nvidia.com/gpu",))
+        | given.with_settings("gates: [{name: a, for: {resources: [nvidia.com/gpu]}}]"),
+        "warning claims-not-asked",
+    ),
     ("no gate needs a verb", given.with_entry(prioritize_verb="prioritize", weight=1), "note prioritize-verb-idle"),
     ("none is gpu", given.with_settings("gates: [{name: a, for: {schedulerNames: [gpu]}}]"), "warning profile-unknown"),
     ("two schedulers ask differently", TWO_TIMEOUTS, "warning schedulers-differ"),
@@ -80,6 +86,13 @@ PROVOKED = cases(
     ("extenders of two releases", {"replicas": (REPLICA, OTHER_RELEASE)}, "warning releases-differ"),
     ("the API server is too old", {"api_version": "v1.29.0"}, "warning version-unsupported"),
     ("unreadable configuration", {"settings": None, "settings_unread": "forbidden"}, "unknown configuration-unread"),
+    (
+        "a gate that closes every node",
+        given.with_settings(
+            "gates: [{conditions: {allOf: [{of: pod, type: A}, {of: pod, type: A, status: 'False'}]}}]"
+        ),
+        "warning gate-by-lint",
+    ),
     ("there is no cap", given.with_settings("cap: off"), "warning no-cap"),
     ("a gate is in shadow", given.with_gate(armed=False), "note shadow"),
     ("its DaemonSet is not there", given.with_gate(health_set=None), "error no-health-daemonset"),

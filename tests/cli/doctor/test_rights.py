@@ -17,6 +17,11 @@ LEADER = {
 ORDERS = {Need(verb, "", "configmaps", NAMESPACE, "readygate-orders") for verb in ("list", "watch")}
 ELSEWHERE = {Need(verb, "", "pods", "kube-system") for verb in ("list", "watch")}
 VOLUMES = {Need(verb, "", "persistentvolumeclaims") for verb in ("list", "watch")}
+DEVICES = {
+    Need(verb, "resource.k8s.io", what)
+    for verb in ("list", "watch")
+    for what in ("resourceclaims", "resourceclaimtemplates", "deviceclasses")
+}
 QUIET = "outlets: {nodeCondition: {enabled: false}, events: {enabled: false}}"
 DNS = "gates: [{name: dns, healthPods: {namespace: kube-system, labelSelector: k8s-app=dns}}]"
 CSI = "gates: [{name: disk, for: {csiDrivers: [ebs.csi.aws.com]}}]"
@@ -36,7 +41,12 @@ ALL_PODS = {Need(verb, "", "pods") for verb in ("list", "watch")}
             DNS, ELSEWHERE, {Need("list", "apps", "daemonsets", "kube-system")}, id="pods of another namespace"
         ),
         pytest.param(STARTS, ALL_PODS, VOLUMES, id="a gate by how pods start"),
-        pytest.param(CSI, VOLUMES, ELSEWHERE, id="a gate by volume"),
+        pytest.param(CSI, VOLUMES, ELSEWHERE | DEVICES, id="a gate by volume"),
+        pytest.param(
+            "gates: [{for: {deviceClasses: [gpu.nvidia.com]}}]", DEVICES, VOLUMES, id="a gate by class of devices"
+        ),
+        pytest.param("gates: [{for: {resources: [nvidia.com/gpu]}}]", DEVICES, VOLUMES, id="a gate by a device's name"),
+        pytest.param("gates: [{for: {resources: [cpu]}}]", set(), DEVICES, id="processors are no devices"),
     ],
 )
 def test_what_is_needed(configuration, among, not_among):

@@ -113,6 +113,7 @@ def test_the_mask_of_a_pod(classes, seen, expected):
         pytest.param([EVERY_POD, EVERY_POD], (True, False, 0b11), id="for everybody nothing is looked at"),
         pytest.param([EVERY_POD, WEB], (False, False, 0b11), id="a namespace is known without the spec"),
         pytest.param([EVERY_POD, GPU], (False, True, 0b11), id="resources are in the spec"),
+        pytest.param([PodClass(device_classes=frozenset({"gpu.nvidia.com"}))], (False, True, 0b1), id="so are claims"),
         pytest.param([PodClass(drivers=frozenset({EBS}))], (False, True, 0b1), id="so are volumes"),
     ],
 )
@@ -129,6 +130,11 @@ def test_what_has_to_be_looked_at(classes, expected):
         (
             "podSelector: app=train, namespaces: [ml], priority: {from: 1, to: 9}",
             "pods of namespace ml, labelled app=train, of priority 1 and more, of priority 9 and less",
+        ),
+        ("deviceClasses: [gpu.nvidia.com]", "pods that claim devices of class gpu.nvidia.com"),
+        (
+            "deviceClasses: [gpu.nvidia.com], resources: [nvidia.com/gpu], namespaces: [ml]",
+            "pods that request nvidia.com/gpu or claim devices of class gpu.nvidia.com, of namespace ml",
         ),
         ("schedulerNames: [batch]", "pods of scheduler batch"),
         ("csiDrivers: [ebs.csi.aws.com]", "pods with volumes of ebs.csi.aws.com"),

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from extender.policy.decision import GateState
+from extender.policy.devices import PodClaim
 from extender.policy.pods import Classes, PodClass, PodSeen, PodVolume
 from extender.policy.reasons import CLOSED_NOT_READY, CLOSED_UNHEALTHY
 from extender.policy.snapshot import Snapshot
@@ -105,6 +106,7 @@ WHOLE = pod_with(
         {"name": "d", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
         {"name": "e", "emptyDir": {}},
     ],
+    resourceClaims=[{"name": "gpu", "resourceClaimName": "shared"}],
 )
 
 
@@ -115,7 +117,7 @@ def read(pod, *, whole):
 @cases(
     "whole, expected",
     (
-        "where a gate asks for them: with resources and volumes",
+        "where a gate asks for them: with resources, volumes and claims",
         True,
         PodSeen(
             namespace="default",
@@ -128,6 +130,7 @@ def read(pod, *, whole):
                 PodVolume(claim="p-c", storage_class="fast"),
                 PodVolume(claim="p-d"),
             ),
+            claims=(PodClaim("shared"),),
         ),
     ),
     ("else: no more than is needed", False, PodSeen(namespace="default", priority=7, scheduler_name="other")),
@@ -138,11 +141,53 @@ def test_what_gates_see_of_a_pod(whole, expected):
 
 @pytest.mark.parametrize(
     "spec",
-    [{}, {"containers": None, "volumes": None, "initContainers": None, "resources": None}, {"volumes": [{}]}],
-    ids=["nothing", "nulls", "a volume of no kind"],
+    [
+        {},
+        {"containers": None, "volumes": None, "initContainers": None, "resources": None, "resourceClaims": None},
+        {"volumes": [{}]},
+        {"resourceClaims": []},
+    ],
+    ids=["nothing", "nulls", "a volume of no kind", "no claims"],
 )
 def test_a_pod_without_any_of_it(spec):
     assert PodSeen(namespace="default") == read(pod_with(**spec), whole=True)
+
+
+BY_TEMPLATE = {"name": "gpu", "resourceClaimTemplateName": "single-gpu"}
+MADE = {"name": "gpu", "resourceClaimName": "p-gpu-x7k2p"}
+
+
+@cases(
+    "claims, status, expected",
+    ("a claim by name", [{"name": "gpu", "resourceClaimName": "shared"}], None, [PodClaim("shared")]),
+    ("a template whose claim is not made yet", [BY_TEMPLATE], {}, [PodClaim(template="single-gpu")]),
+    (
+        "a template whose claim is made",
+        [BY_TEMPLATE],
+        {"resourceClaimStatuses": [{"name": "nic", "resourceClaimName": "p-nic"}, MADE]},
+        [PodClaim("p-gpu-x7k2p", "single-gpu")],
+    ),
+    ("a template of which no claim is needed", [BY_TEMPLATE], {"resourceClaimStatuses": [{"name": "gpu"}]}, []),
+    (
+        "no claim is needed, said by null",
+        [BY_TEMPLATE],
+        {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": None}]},
+        [],
+    ),
+    ("nulls", [{"name": "gpu", "resourceClaimName": "a", "resourceClaimTemplateName": None}], None, [PodClaim("a")]),
+    ("an entry of a later Kubernetes", [{"name": "gpu", "podGroupClaim": "x"}], None, [PodClaim()]),
+    ("null as status", [BY_TEMPLATE], {"resourceClaimStatuses": None}, [PodClaim(template="single-gpu")]),
+    (
+        "the claim of an extended resource that DRA serves",
+        [],
+        {"extendedResourceClaimStatus": {"requestMappings": [], "resourceClaimName": "p-extended-resources-9x"}},
+        [PodClaim("p-extended-resources-9x")],
+    ),
+)
+def test_the_claims_of_a_pod(claims, status, expected):
+    """Of an API of 1.34 to 1.37, core/v1 PodResourceClaim and its status."""
+    found = read(pod_with(resourceClaims=claims) | ({} if status is None else {"status": status}), whole=True)
+    assert expected == list(found.claims)
 
 
 def test_a_pod_without_metadata_or_spec():

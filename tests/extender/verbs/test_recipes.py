@@ -25,6 +25,7 @@ GATES = (Path(__file__).resolve().parents[3] / "docs" / "gates.md").read_text()
 RECIPES = dict(re.findall(r"^```yaml\n# (gate-[\w-]+\.yaml)\n(.*?)^```", GATES, re.DOTALL | re.MULTILINE))
 ANY = {"metadata": {"name": "p", "namespace": "default"}}
 ON_GPU = ANY | {"spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
+BY_CLAIM = ANY | {"spec": {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "single-gpu"}]}}
 SECOND_NETWORK = {"metadata": ANY["metadata"] | {"labels": {"example.com/second-network": "true"}}}
 
 
@@ -46,6 +47,11 @@ HEALTH_PODS = [
         *("gate-nvidia.yaml", "gpu-operator", {"app": "nvidia-operator-validator"}, "nvidia-operator-validator"),
         *(ON_GPU, ANY),
         id="NVIDIA GPU operator",
+    ),
+    pytest.param(
+        *("gate-devices.yaml", "gpu-operator", {"app": "nvidia-operator-validator"}, "nvidia-operator-validator"),
+        *(BY_CLAIM, ANY),
+        id="devices by DRA",
     ),
     pytest.param(
         *("gate-ebs.yaml", "kube-system", {"app": "ebs-csi-node"}, "ebs-csi-node"),

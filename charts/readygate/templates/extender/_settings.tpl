@@ -77,11 +77,14 @@
 {{- $events := dig "outlets" "events" "enabled" true $given -}}
 {{- $agents := dig "heartbeat" "agents" dict $given -}}
 {{- $drivers := false -}}
+{{- $devices := false -}}
 {{- $starts := false -}}
 {{- $pods := dict -}}
 {{- $daemonSets := dict -}}
 {{- range $given.gates -}}
 {{- if dig "for" "csiDrivers" false . -}}{{- $drivers = true -}}{{- end -}}
+{{- if dig "for" "deviceClasses" false . -}}{{- $devices = true -}}{{- end -}}
+{{- range dig "for" "resources" list . -}}{{- if contains "/" . -}}{{- $devices = true -}}{{- end -}}{{- end -}}
 {{- if kindIs "map" .podStarts -}}{{- $starts = true -}}{{- end -}}
 {{- with .healthPods -}}
 {{- $_ := set $pods .namespace true -}}
@@ -91,6 +94,6 @@
 {{- $namespaces := list -}}
 {{- if or $orders $condition $events $agents -}}{{- $namespaces = append $namespaces .Release.Namespace -}}{{- end -}}
 {{- $namespaces = concat $namespaces (list (include "readygate.leases" .)) (keys $pods | sortAlpha) | uniq -}}
-{{- toYaml (dict "orders" $orders "agents" (not (not $agents)) "condition" $condition "events" $events "drivers" $drivers "starts" $starts "pods" $pods
+{{- toYaml (dict "orders" $orders "agents" (not (not $agents)) "condition" $condition "events" $events "drivers" $drivers "devices" $devices "starts" $starts "pods" $pods
   "daemonSets" $daemonSets "namespaces" $namespaces) -}}
 {{- end -}}
