@@ -13,7 +13,7 @@ from typing import Protocol
 from agent.checks.changes import Changes
 from agent.model import Pod
 from agent.pods.folder import Folder
-from agent.pods.manifests import MOST_BYTES, StaticPod
+from agent.wire.manifest import MOST_BYTES, StaticPod
 from component.loop import Loop
 from kube.times import format_time
 

@@ -7,7 +7,7 @@ A broken file keeps the pod of its last good version. A folder that is gone keep
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.pods.manifests import ManifestError, StaticPod, static_pod
+from agent.wire.manifest import ManifestError, StaticPod, static_pod
 
 GONE_S = 20.0  # the kubelet's fileCheckFrequency: a folder that is gone still is at the next scan
 

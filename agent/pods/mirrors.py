@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent.model import Node, Pod
-from agent.pods.manifests import StaticPod
+from agent.wire.manifest import StaticPod
 from agent.wire.pod import ANNOTATION_CONFIG_HASH, ANNOTATION_CONFIG_MIRROR, delete_options, write_mirror
 from component.loop import Loop
 from kube import paths

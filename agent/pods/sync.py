@@ -369,10 +369,8 @@ class PodLoop:
         self._runtime.remove_pod(uid)
         self._due.forget(uid)
         del self._states[uid]
-        for other in (
-            self._pods.uids() - self._states.keys() if state.pod.static else ()
-        ):  # may have waited for this one
-            self._inbox.put(other)
+        for waiting in self._pods.uids() - self._states.keys() if state.pod.static else ():
+            self._inbox.put(waiting)
 
     # --- small things ---
 

@@ -10,8 +10,8 @@ import pytest
 from agent.model import Pod
 from agent.pods.files import ManifestFiles
 from agent.pods.folder import GONE_S, Folder
-from agent.pods.manifests import MOST_BYTES
-from tests.agent.pods.manifests import as_bytes, manifest
+from agent.wire.manifest import MOST_BYTES
+from tests.agent.wire.manifest import as_bytes, manifest
 from tools.kit.clock import Clock
 from tools.kit.waiting import wait_until
 

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from agent.model import Node, Pod
-from agent.pods.manifests import StaticPod
 from agent.pods.mirrors import RETRY_S, Mirrors
 from agent.pods.source import PodTable
 from agent.semantics import Semantics
+from agent.wire.manifest import StaticPod
 from agent.wire.pod import PodObject, pod_from_object
 from kube.errors import AlreadyExists, Conflict, Forbidden, KubeError, NotFound, Unreachable
-from tests.agent.pods.manifests import made, manifest
+from tests.agent.wire.manifest import made, manifest
 from tools.kit.clock import Clock
 
 NODE = Node("node-1", uid="node-uid")

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from agent.pods.manifests import StaticPod, static_pod
+from agent.wire.manifest import StaticPod, static_pod
 
 NODE = "node-1"
 PATH = "/manifests/web.yaml"

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from agent.model import PodPhase
-from agent.pods.documents import document
-from agent.pods.manifests import TOLERATION, ManifestError, uid_of
-from tests.agent.pods.manifests import made, manifest
+from agent.wire.documents import document
+from agent.wire.manifest import TOLERATION, ManifestError, uid_of
+from tests.agent.wire.manifest import made, manifest
 
 YAML = b"""
 # a comment

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from agent.model import Pod, PodStatus, RestartPolicy
-from agent.pods.documents import DocumentError, document
+from agent.wire.documents import DocumentError, document
 from agent.wire.pod import (
     ANNOTATION_CONFIG_HASH,
     ANNOTATION_CONFIG_MIRROR,

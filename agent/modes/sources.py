@@ -1,34 +1,32 @@
-"""Mode `kubelet`: puts together what static pods need. Without a folder of manifests there is nothing of it."""
+"""Mode `kubelet`: puts together where pods come from: the API server and, if one is named, a folder of manifests."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-from agent.model import Node
+from agent.node.registration import NodeReporter
 from agent.pods.files import ManifestFiles
 from agent.pods.mirrors import Mirrors
-from agent.pods.source import PodTable
+from agent.pods.source import PodSource, PodTable
+from agent.pods.sync import PodLoop
 from agent.report.metrics import Family
 from agent.settings import Kubelet
 from component.lifecycle import Service
 from kube.client import Client
 
 
-class StaticPods:
-    """Parameters as of agent.pods.mirrors.Mirrors. `api_synced`: whether the pods of the API server are known."""
+class PodSources:
+    """`later`: what is made after this, and asked while the agent runs."""
 
     def __init__(
         self,
         node: Kubelet,
         client: Client,
         table: PodTable,
-        *,
-        api_synced: Callable[[], bool],
-        runs: Callable[[str], bool],
-        ends: Callable[[str, str], bool],
-        registered: Callable[[], Node | None],
+        later: Callable[[], tuple[PodLoop, NodeReporter]],
     ) -> None:
+        self.api = api = PodSource(client, node.node_name, table)
+        self.services: list[Service] = [api]
         self._files = self._mirrors = None
-        self.services: list[Service] = []
         if node.static_pod_path is None:
             return
         self._files = files = ManifestFiles(Path(node.static_pod_path), node.node_name, table)
@@ -36,17 +34,17 @@ class StaticPods:
             client,
             table,
             pods=lambda: files.pods,
-            synced=lambda: files.synced and api_synced(),
-            runs=runs,
-            ends=ends,
-            node=registered,
+            synced=lambda: self.synced,
+            runs=lambda uid: later()[0].could_run(uid),
+            ends=lambda namespace, name: later()[0].ends_static(namespace, name),
+            node=lambda: later()[1].node,
         )
-        self.services = [self._files, self._mirrors]
+        self.services += [self._files, self._mirrors]
 
     @property
     def synced(self) -> bool:
-        """Whether it is known which static pods there are."""
-        return self._files is None or self._files.synced
+        """Whether it is known which pods there are."""
+        return self.api.synced and (self._files is None or self._files.synced)
 
     def wake(self) -> None:
         """A mirror pod or the set of static pods has changed."""
