@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.wire.manifest import ManifestError, StaticPod, static_pod
+from agent.wire.pod import ANNOTATION_CONFIG_SEEN
 
 GONE_S = 20.0  # the kubelet's fileCheckFrequency: a folder that is gone still is at the next scan
 
@@ -48,7 +49,11 @@ class Folder:
         if content == before.data:
             return before
         try:
-            return File(content, static_pod(content, path, self._node_name, seen))
+            found = static_pod(content, path, self._node_name, seen)
+            if before.pod is not None and before.pod.pod.uid == found.pod.uid:  # it was seen first at another time
+                seen = before.pod.pod.annotations[ANNOTATION_CONFIG_SEEN]
+                found = static_pod(content, path, self._node_name, seen)
+            return File(content, found)
         except ManifestError as e:
             return File(content, before.pod, str(e))
 

@@ -77,14 +77,16 @@ class PodTable:
     def replace(self, items: Sequence[PodObject]) -> None:
         found = {item.metadata.uid: _decoded(item) for item in items}
         with self._lock:
-            old, mirrors = self._index.pods, self._index.mirrors
-            # One that can no longer be decoded is still there: it stays as it was.
-            known = (pod or old.get(uid) or mirrors.get(uid) for uid, pod in found.items())
-            static = self._index.static_pods().values()
-            self._index = PodIndex([*static, *(pod for pod in known if pod is not None)])
-            new, new_mirrors = self._index.pods, self._index.mirrors
-        self._report(old, new)
-        if mirrors != new_mirrors:
+            old, mirrors = dict(self._index.pods), self._index.mirrors
+            for pod in (*old.values(), *mirrors.values()):
+                if not pod.static and pod.uid not in found:
+                    self._index.remove(pod)
+            for new in found.values():
+                if new is not None:  # one that can no longer be decoded is still there: it stays as it was
+                    self._index.put(new)
+            known, known_mirrors = dict(self._index.pods), self._index.mirrors
+        self._report(old, known)
+        if mirrors != known_mirrors:
             self._on_mirror()
 
     def upsert(self, item: PodObject) -> None:
@@ -134,6 +136,8 @@ def concerns_sync(old: Pod, new: Pod, semantics: Semantics) -> bool:
 
     Our own writes come back as such changes; a sync on each would also probe containers that are not ready once more.
     """
+    if new == old:
+        return False
     if replace(new, status=old.status) != old:
         return True
     if need_to_reconcile_readiness(new, semantics):

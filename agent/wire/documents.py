@@ -100,6 +100,13 @@ class _Loader(yaml.SafeLoader):
                 raise yaml.MarkedYAMLError(problem="too many aliases", problem_mark=self.get_mark())
         return super().compose_node(parent, index)
 
+    def scan_plain(self) -> yaml.ScalarToken:
+        """In a flow collection a colon within a plain scalar is an error to libyaml, as in {image: a:1}."""
+        token: yaml.ScalarToken = super().scan_plain()
+        if self.flow_level and (":" in token.value or (self.peek() == ":" and self.peek(1) in ",[]{}")):
+            raise yaml.MarkedYAMLError(problem="found unexpected ':'", problem_mark=token.end_mark)
+        return token
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         self.flatten_mapping(node)
         return {_key(self.construct_object(key, deep=True)): self.construct_object(v, deep) for key, v in node.value}

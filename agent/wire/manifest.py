@@ -125,7 +125,9 @@ def static_pod(data: bytes, path: str, node_name: str, seen: str) -> StaticPod:
         "metadata": {**found["metadata"], **meta},
         "spec": {**found.get("spec", {}), **placed},
     }
-    pod = replace(_decoded(manifest)[0], status=PodStatus())
+    pod = _decoded(manifest)[0]
+    grace_s = 1 if pod.termination_grace_period_s < 0 else pod.termination_grace_period_s  # as Convert_v1_PodSpec
+    pod = replace(pod, status=PodStatus(), termination_grace_period_s=grace_s)
     _check(pod)
     if referred := next(_references(spec), ""):
         raise ManifestError(f"static pods may not reference {referred}")

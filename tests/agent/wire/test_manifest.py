@@ -75,6 +75,10 @@ def test_sp5_a_uid_of_the_manifest_is_kept() -> None:
     assert ("mine", "mine") == (found.pod.uid, found.pod.annotations["kubernetes.io/config.hash"])
 
 
+def test_sp5_a_negative_grace_period_is_a_second() -> None:
+    assert 1 == made(manifest(terminationGracePeriodSeconds=-5)).pod.termination_grace_period_s
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
