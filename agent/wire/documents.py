@@ -101,10 +101,12 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
     def scan_plain(self) -> yaml.ScalarToken:
-        """In a flow collection a colon within a plain scalar is an error to libyaml, as in {image: a:1}."""
+        """In a flow collection `a:[` is the text `a:`, which makes what follows an error."""
         token: yaml.ScalarToken = super().scan_plain()
-        if self.flow_level and (":" in token.value or (self.peek() == ":" and self.peek(1) in ",[]{}")):
-            raise yaml.MarkedYAMLError(problem="found unexpected ':'", problem_mark=token.end_mark)
+        while self.flow_level and self.index == token.end_mark.index and self.peek() == ":" and self.peek(1) in ",[]{}":
+            token.value += ":"
+            self.forward()
+            token.end_mark = self.get_mark()
         return token
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

@@ -31,6 +31,8 @@ _KIND = "couldn't parse as pod, allowed: one object with apiVersion: v1 and kind
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_LENGTH = 253
+_LABEL_KEY = re.compile(rf"({_SUBDOMAIN.pattern}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _FNV_OFFSET, _FNV_PRIME = 0x6C62272E07BB014262B821756295C58D, 0x0000000001000000000000000000013B  # of 128 bits
 
 
@@ -177,6 +179,9 @@ def _check(pod: Pod) -> None:
         raise ManifestError(f"invalid pod: metadata.name: {pod.name[:300]} is no DNS name of at most 253 characters")
     if not _LABEL.fullmatch(pod.namespace):
         raise ManifestError(f"invalid pod: metadata.namespace: {pod.namespace[:100]} is no DNS label")
+    for key, value in pod.labels.items():
+        if not (_LABEL_KEY.fullmatch(key) and _LABEL_VALUE.fullmatch(value)):
+            raise ManifestError(f"invalid pod: metadata.labels: {key[:100]}: {value[:100]} is no label")
     if not pod.containers:
         raise ManifestError("invalid pod: spec.containers: missing, allowed: at least one container")
     if pod.ephemeral_containers:

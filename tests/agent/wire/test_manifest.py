@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.model import PodPhase
-from agent.wire.documents import document
+from agent.wire.documents import DocumentError, document
 from agent.wire.manifest import TOLERATION, ManifestError, uid_of
 from tests.agent.wire.manifest import made, manifest
 
@@ -149,6 +149,8 @@ def changed(**meta: Any) -> dict[str, Any]:
         pytest.param(manifest("A"), "no DNS name", id="a name that is none"),
         pytest.param(manifest("a" * 250), "no DNS name", id="too long with the node's"),
         pytest.param(changed(namespace="a.b"), "no DNS label", id="namespace"),
+        pytest.param(changed(labels={"a": "1:30"}), "is no label", id="label"),
+        pytest.param(changed(labels={"a b": ""}), "is no label", id="the key of a label"),
         pytest.param(changed(annotations={"kubernetes.io/config.mirror": ""}), "only a mirror has", id="a mirror"),
         pytest.param(manifest(containers=[]), "at least one", id="no container"),
         pytest.param(manifest(containers=[{"name": "c"}]), "no image", id="no image"),
@@ -191,6 +193,23 @@ def test_sp9_yaml_is_read_as_the_kubelet_does(text: str, expected: object) -> No
     found = document(f"a: {text}\n1: b\ntrue: c\n".encode())
     assert {"a": expected, "1": "b", "true": "c"} == found
     assert type(expected) is type(found["a"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("{a: b:1, c: [d:1]}", {"a": "b:1", "c": ["d:1"]}, id="a colon within a text"),
+        pytest.param("{a: [b:, c]}", {"a": ["b:", "c"]}, id="and at its end"),
+        pytest.param("{a: {b: c:}}", {"a": {"b": "c:"}}, id="also of the last one"),
+    ],
+)
+def test_sp9_colons_in_flow_collections(text: str, expected: object) -> None:
+    assert expected == document(f"x: {text}".encode())["x"]
+
+
+def test_sp9_without_a_space_there_is_no_key() -> None:
+    with pytest.raises(DocumentError, match="line 1"):
+        document(b"x: {a:[b]}")
 
 
 def test_sp9_merge_keys() -> None:

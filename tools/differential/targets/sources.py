@@ -27,7 +27,7 @@ from tools.differential.worlds import maybe
 
 NODE = "n"
 FILES = ("a.yaml", "b.yaml", "c.json")
-NAMES = ("web", "web", "db", "x" * 251, "a.b", "Up", "")
+NAMES = ("web", "web", "db", "x" * 251, "x" * 252, "a.b", "Up", "")
 BROKEN = (
     "",
     "kind: [",
@@ -61,6 +61,10 @@ CONTAINERS = (
     "{name: C, image: i}",
     "{name: c}",
     "{name: e, image: i, env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]}",
+    "{name: g, image: 'a:1/b', args: [a:1, b:, c]}",
+    "{name: h, image: a:1}",
+    "{name:k, image: i}",
+    "{name: l, image: i, env:[]}",
     "{name: f, image: i, envFrom: [{configMapRef: {name: m}}]}",
 )
 
@@ -91,6 +95,7 @@ class SourcesTarget:
                     "gone": gone,
                     "files": files,
                     "scan": doubles or was_gone or maybe(random, 0.6),
+                    "listed": maybe(random, 0.7),
                     "pods": [json.loads(json.dumps(pod)) for pod in pods.values()],
                     "node": node,
                     "ending": [name for name in names if maybe(random, 0.15)],
@@ -222,7 +227,8 @@ class _Scene:
             self.content = {name: _bytes(content) for name, content in changed.items() if content is not None}
         self.folder.scanned(None if step["gone"] else self.content, "t", step["wall"])
         self.table.replace_static([one.pod for one in self.folder.pods()])
-        self.table.replace([self._decoded(pod) for pod in step["pods"]])
+        if step["listed"]:
+            self.table.replace([self._decoded(pod) for pod in step["pods"]])
         self.mirrors.turn()
         return self._known()
 

@@ -38,6 +38,7 @@ type sourcesStep struct {
 	Gone   bool               `json:"gone"` // the folder
 	Files  map[string]*string `json:"files"`
 	Scan   bool               `json:"scan"`
+	Listed bool               `json:"listed"` // the API server's pods
 	Pods   []v1.Pod           `json:"pods"`   // of the API server; those of a mirror name their static pod by its file
 	Node   string             `json:"node"`   // "", "there", "deleting"
 	Ending []string           `json:"ending"` // namespace/name of static pods that are being ended
@@ -140,11 +141,13 @@ func AnswerSources(raw json.RawMessage) (any, error) {
 				delete(touched, uid)
 			}
 		}
-		updates, err = sources.API(ctx, step.pods(kl.podManager, scene.hashes))
-		if err != nil {
-			return nil, err
+		if step.Listed {
+			updates, err = sources.API(ctx, step.pods(kl.podManager, scene.hashes))
+			if err != nil {
+				return nil, err
+			}
+			scene.apply(kl.podManager, updates, touched)
 		}
-		scene.apply(kl.podManager, updates, touched)
 		nodes.node = nil
 		if step.Node != "" {
 			nodes.node = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: thisNode, UID: "node-uid"}}
