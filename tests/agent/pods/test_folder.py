@@ -11,7 +11,7 @@ from agent.model import Pod
 from agent.pods.files import ManifestFiles
 from agent.pods.folder import GONE_S, Folder
 from agent.wire.manifest import MOST_BYTES
-from tests.agent.wire.manifest import as_bytes, manifest
+from tests.agent.wire.manifests import as_bytes, manifest
 from tools.kit.clock import Clock
 from tools.kit.waiting import wait_until
 

@@ -15,7 +15,7 @@ from agent.semantics import Semantics
 from agent.wire.manifest import StaticPod
 from agent.wire.pod import PodObject, pod_from_object
 from kube.errors import AlreadyExists, Conflict, Forbidden, KubeError, NotFound, Unreachable
-from tests.agent.wire.manifest import made, manifest
+from tests.agent.wire.manifests import made, manifest
 from tools.kit.clock import Clock
 
 NODE = Node("node-1", uid="node-uid")

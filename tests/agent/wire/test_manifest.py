@@ -7,7 +7,7 @@ import pytest
 from agent.model import PodPhase
 from agent.wire.documents import DocumentError, document
 from agent.wire.manifest import TOLERATION, ManifestError, uid_of
-from tests.agent.wire.manifest import made, manifest
+from tests.agent.wire.manifests import made, manifest
 
 YAML = b"""
 # a comment
