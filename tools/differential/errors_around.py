@@ -60,7 +60,7 @@ AROUND = (
     Planted("sources", _DOCUMENTS, "0[oO]?([0-7]+)", "0[oO]([0-7]+)"),
     Planted("sources", _DOCUMENTS, 'text.replace("_", "")', "text"),
     Planted("sources", _DOCUMENTS, "int(value) if value.is_integer() else value", "value"),
-    Planted("sources", _DOCUMENTS, '            token.value += ":"\n', ""),
+    Planted("sources", _DOCUMENTS, 'self.peek(1) in ",[]{}":', "False:"),
     Planted("sources", _MANIFEST, 'given.namespace or "default"', '"default"'),
     Planted("sources", _MANIFEST, "given.uid or uid_of", "uid_of"),
     Planted("sources", _MANIFEST, 'file:{path}"', 'file:"'),
