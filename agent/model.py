@@ -357,6 +357,7 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     unschedulable: bool = False
+    is_being_deleted: bool = False
     status: NodeStatus = field(default_factory=NodeStatus)
 
 

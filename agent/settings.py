@@ -97,6 +97,7 @@ class Kubelet(Section, frozen=True):
     eviction_minimum_reclaim: dict[str, str] = msgspec.field(default_factory=dict)
     eviction_pressure_transition_period: str = "5m"
     max_pods: Annotated[int, Meta(ge=1, le=65_000, description="a whole number, 1 to 65000")] | None = None
+    static_pod_path: Annotated[str, Meta(pattern=r"^/", description="an absolute path")] | None = None
 
     @property
     def most_pods(self) -> int:

@@ -19,6 +19,7 @@ from agent.cri.guard import KubeletGuard
 from agent.cri.readiness import Readiness
 from agent.events.event import Record, of_container
 from agent.events.recorder import Recorder
+from agent.modes.sources import PodSources
 from agent.node.facts import NodeFacts, in_order, other_causes
 from agent.node.found import Found
 from agent.node.lease import LeaseKeeper
@@ -80,10 +81,10 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         raise ValueError("settings without the section kubelet")
     client = Client(connection, user_agent=USER_AGENT, answer_limit_bytes=ANSWER_LIMIT_BYTES)
     semantics, inbox = semantics_of(node), Inbox()
-    table = PodTable(inbox.put, semantics)
+    table = PodTable(inbox.put, semantics, lambda: sources.wake())
     ran = processes(node, inbox, semantics) if node.cri is None else in_runtime(node, node.cri, inbox, semantics)
     runtime, events = ran.runtime, ran.events
-    source = PodSource(client, node.node_name, table)
+    sources = PodSources(node, client, table, lambda: (loop, reporter))
 
     statuses = StatusManager(client, table, lambda uid: loop.could_run(uid), semantics)
     recorder = Recorder(client.branch(), node.node_name)
@@ -108,7 +109,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         Hooks(runtime.exec, inbox.put, recorder.record),
         liveness=liveness.get,
         startup=startup.get,
-        source_synced=lambda: source.synced,
+        source_synced=lambda: sources.synced,
         host=Host(ip=runtime.host_ip),
         max_pods=node.most_pods,
         semantics=semantics,
@@ -127,8 +128,8 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     services: list[Service] = []
     pages = {
         "/livez": lambda: livez_page(services, time.monotonic()),
-        "/readyz": lambda: readyz_page(reporter, source),
-        "/metrics": lambda: metrics_page(families(prober, statuses, events, plugins)),
+        "/readyz": lambda: readyz_page(reporter, sources.api),
+        "/metrics": lambda: metrics_page([*families(prober, statuses, events, plugins), *sources.families()]),
     }
     # The server first: a taken port ends the start before anything runs. What is stopped last is started first.
     server = HealthServer(settings.listen.address, settings.listen.port, pages)
@@ -138,7 +139,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         prober,
         *([] if kept is None else [kept]),
         loop,
-        source,
+        *sources.services,
         plugins,
         reporter,
         lease,

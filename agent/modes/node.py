@@ -52,6 +52,7 @@ from component.lifecycle import Service, StartFailed
 from kube import paths
 from kube.auth import Connection, by_certificate, by_credentials
 from kube.client import Client
+from kube.errors import CredentialsInvalid
 from kube.reflector import ListerWatcher, Reflector
 
 log = logging.getLogger(__name__)
@@ -272,6 +273,11 @@ def _client(connection: Connection) -> Client:
 
 def speaker(node: NodeSection, client: Client, pod: Pod, not_before: float) -> Speaker:
     """Who writes the condition of one health pod, by a token that is bound to it. Raises CredentialsInvalid."""
+    if pod.static:
+        raise CredentialsInvalid(
+            "a static pod has no service account, so no token is bound to it: remove the annotation "
+            "readygate.dev/speaker and the readiness gate from its manifest"
+        )
     requests = client.branch()
     token = BoundToken(
         requests, namespace=pod.namespace, account=pod.service_account, pod_name=pod.name, pod_uid=pod.uid

@@ -111,6 +111,12 @@ class NodeReporter:
     def registered(self) -> bool:
         return self._registered.is_set()
 
+    @property
+    def node(self) -> Node | None:
+        """As it was read last; None where it is not registered, or is being deleted."""
+        node = self._known
+        return node if self.registered and node is not None and node.uid and not node.is_being_deleted else None
+
     def turn(self) -> float:
         """Registers the Node if it is not, and reports; returns the seconds until the next turn."""
         monotonic = self._monotonic()

@@ -6,11 +6,12 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from agent.model import Pod
 from agent.opinion.selection import Chosen, HealthPods, joined
-from agent.wire.pod import PodObject, pod_from_object
+from agent.wire.pod import ANNOTATION_CONFIG_HASH, PodObject, pod_from_object
 from component.lifecycle import StartFailed
 from kube import paths
 from kube.client import Client
@@ -76,7 +77,7 @@ class HealthPodTable:
         if held is None:
             return
         with self._lock:
-            self._held[held.pod.uid] = held
+            self._held[item.metadata.uid] = held
         self._on_change()
 
     def remove(self, item: PodObject) -> None:
@@ -97,7 +98,9 @@ class HealthPodTable:
             where = f"{item.metadata.namespace}/{item.metadata.name}"
             log.warning("health pod not decoded", extra={"pod": where, "cause": type(e).__name__, "error": str(e)})
             return None
-        return None if pod.mirror or pod.static else _Held(pod, daemon_set_of(item.metadata.owner_references))
+        if pod.mirror:  # the kubelet and the runtime know a static pod by its own uid, which is the hash
+            pod = replace(pod, uid=pod.annotations.get(ANNOTATION_CONFIG_HASH) or pod.uid)
+        return _Held(pod, daemon_set_of(item.metadata.owner_references))
 
 
 class _Watched(NamedTuple):

@@ -3,6 +3,9 @@
     index     the pods by uid, mirrors by their static pods
     inbox     work queue of pod UIDs, deduplicated
     source    the pods as the API server has them: a reflector and the table it fills
+    folder    the static pods that the files of a folder hold; pure
+    files     reads that folder when it changes, and every 20 seconds
+    mirrors   the mirrors of static pods in the API server
     admission is there room for one more pod; pure
     actions   which containers to start, which to end, in what order; pure (computePodActions)
     ending    ends containers: their preStop hooks first, the sidecars last

@@ -51,6 +51,14 @@ class PodIndex:
         """uid -> pod, without mirrors. Not to be changed."""
         return self._pods
 
+    def static_pods(self) -> dict[str, Pod]:
+        """uid -> static pod."""
+        return {uid: pod for uid, pod in self._pods.items() if pod.static}
+
+    def orphaned_mirrors(self) -> list[Pod]:
+        """The mirrors of whose name there is no pod."""
+        return [mirror for name, mirror in self._mirrors.items() if name not in self._uids]
+
     @property
     def mirrors(self) -> dict[str, Pod]:
         """uid -> mirror."""

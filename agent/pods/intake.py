@@ -45,7 +45,8 @@ class Intake:
         the runtime has wait for it: it comes again."""
         taken: set[str] = set()
         new = (self._pods.pod_by_uid(uid) for uid in self._pods.uids() - self._states.keys())
-        for pod in sorted((pod for pod in new if pod is not None), key=lambda pod: (pod.created_at or 0.0, pod.uid)):
+        ready = (pod for pod in new if pod is not None and not self._is_held_back(pod))
+        for pod in sorted(ready, key=lambda pod: (pod.created_at or 0.0, pod.uid)):
             if not self._runtime.ready(pod.uid):
                 break
             try:
@@ -56,10 +57,15 @@ class Intake:
                 self._again(pod.uid)
         return taken
 
+    def _is_held_back(self, pod: Pod) -> bool:
+        """It comes again when the pod before it is over (allowStaticPodStart)."""
+        return pod.static and any(s.is_static(pod.namespace, pod.name) for s in list(self._states.values()))
+
     def _take(self, pod: Pod) -> None:
         state = PodState(pod, takes_room=not (is_terminal(pod.status.phase) and self._is_over(pod.uid)))
         if not is_to_end(pod):
             used = sum(s.takes_room and s.stage is not Stage.TERMINATED for s in list(self._states.values()))
+            used = 0 if pod.static else used  # a kubelet ends another pod to make room for one
             refusal = admission.refusal(pod, used, self._max_pods, self._features)
             if refusal is not None:
                 self._refuse(state, refusal)

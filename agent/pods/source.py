@@ -1,8 +1,8 @@
-"""The pods bound to this node, as the API server has them: a table that the reflector fills and everybody reads."""
+"""The pods of this node: a table that the reflector and the manifests of static pods fill, and that everybody reads."""
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from agent.model import Pod
@@ -19,13 +19,16 @@ log = logging.getLogger(__name__)
 
 
 class PodTable:
-    """uid -> newest Pod. `on_change(uid)` is called outside the lock for each pod that must be synced.
+    """uid -> newest Pod, of the API server and of files. `on_change(uid)` is called outside the lock for each pod that
+    must be synced, `on_mirror()` where a mirror pod or the set of static pods has changed.
 
     Mirror pods are looked up only: they are not run, nor does a change of one concern a sync.
     """
 
-    def __init__(self, on_change: Callable[[str], None], semantics: Semantics) -> None:
-        self._on_change = on_change
+    def __init__(
+        self, on_change: Callable[[str], None], semantics: Semantics, on_mirror: Callable[[], None] = lambda: None
+    ) -> None:
+        self._on_change, self._on_mirror = on_change, on_mirror
         self._semantics = semantics
         self._lock = threading.Lock()
         self._index = PodIndex()
@@ -42,6 +45,11 @@ class PodTable:
         with self._lock:
             return self._index.mirror_of(pod)
 
+    def orphaned_mirrors(self) -> list[Pod]:
+        """Those of no pod (GetPodsAndMirrorPods)."""
+        with self._lock:
+            return self._index.orphaned_mirrors()
+
     def resolved_uid(self, uid: str) -> str:
         with self._lock:
             return self._index.resolved_uid(uid)
@@ -50,19 +58,36 @@ class PodTable:
         with self._lock:
             return self._index.status_uid(uid)
 
+    def replace_static(self, pods: Sequence[Pod]) -> None:
+        """These are the static pods from now on."""
+        new = {pod.uid: pod for pod in pods}
+        with self._lock:
+            old = self._index.static_pods()
+            for uid in old.keys() - new.keys():
+                self._index.remove(old[uid])
+            for uid, pod in new.items():
+                if old.get(uid) != pod:
+                    self._index.put(pod)
+        self._report(old, new)
+        if old != new:
+            self._on_mirror()
+
     # --- kube.reflector.Store ---
 
     def replace(self, items: Sequence[PodObject]) -> None:
         found = {item.metadata.uid: _decoded(item) for item in items}
         with self._lock:
-            old, mirrors = self._index.pods, self._index.mirrors
-            # One that can no longer be decoded is still there: it stays as it was.
-            known = (pod or old.get(uid) or mirrors.get(uid) for uid, pod in found.items())
-            self._index = PodIndex(pod for pod in known if pod is not None)
-            new = self._index.pods
-        for uid in old.keys() | new.keys():
-            if uid not in old or uid not in new or concerns_sync(old[uid], new[uid], self._semantics):
-                self._on_change(uid)
+            old, mirrors = dict(self._index.pods), self._index.mirrors
+            for pod in (*old.values(), *mirrors.values()):
+                if not pod.static and pod.uid not in found:
+                    self._index.remove(pod)
+            for new in found.values():
+                if new is not None:  # one that can no longer be decoded is still there: it stays as it was
+                    self._index.put(new)
+            known, known_mirrors = dict(self._index.pods), self._index.mirrors
+        self._report(old, known)
+        if mirrors != known_mirrors:
+            self._on_mirror()
 
     def upsert(self, item: PodObject) -> None:
         pod = _decoded(item)
@@ -72,8 +97,8 @@ class PodTable:
             old = self._index.pods.get(pod.uid)
             self._index.put(pod)
         if pod.mirror:
-            return
-        if old is None or concerns_sync(old, pod, self._semantics):
+            self._on_mirror()
+        elif old is None or concerns_sync(old, pod, self._semantics):
             self._on_change(pod.uid)
 
     def remove(self, item: PodObject) -> None:
@@ -82,8 +107,15 @@ class PodTable:
             gone = self._index.pods.get(uid) or self._index.mirrors.get(uid)
             if gone is not None:
                 self._index.remove(gone)
-        if gone is not None and not gone.mirror:
+        if gone is not None and gone.mirror:
+            self._on_mirror()
+        elif gone is not None:
             self._on_change(gone.uid)
+
+    def _report(self, old: Mapping[str, Pod], new: Mapping[str, Pod]) -> None:
+        for uid in old.keys() | new.keys():
+            if uid not in old or uid not in new or concerns_sync(old[uid], new[uid], self._semantics):
+                self._on_change(uid)
 
 
 def _decoded(item: PodObject) -> Pod | None:
@@ -104,6 +136,8 @@ def concerns_sync(old: Pod, new: Pod, semantics: Semantics) -> bool:
 
     Our own writes come back as such changes; a sync on each would also probe containers that are not ready once more.
     """
+    if new == old:
+        return False
     if replace(new, status=old.status) != old:
         return True
     if need_to_reconcile_readiness(new, semantics):

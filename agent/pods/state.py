@@ -27,7 +27,8 @@ class Stage(Enum):
 @dataclass(slots=True)
 class PodState:
     """`pod`: the newest copy, kept after the API server lost it (`gone`). `takes_room`: not if it was over before we
-    came. `refused`: it was never to run here. `ending`: it was seen that it is to end, whatever is said of it later."""
+    came. `refused`: it was never to run here. `ending`: it was seen that it is to end, whatever is said of it later.
+    `removed`: it was gone at some time, so one of its uid that is there again is a new pod."""
 
     pod: Pod
     takes_room: bool = True
@@ -36,9 +37,13 @@ class PodState:
     allocation: Allocation | None = None  # until it was seen
     stage: Stage = Stage.SYNCING
     gone: bool = False
+    removed: bool = False
     could_run: bool = True
     starts: PodStarts = field(default_factory=PodStarts)
     ends: PodEnds = field(default_factory=PodEnds)
+
+    def is_static(self, namespace: str, name: str) -> bool:
+        return self.pod.static and (self.pod.namespace, self.pod.name) == (namespace, name)
 
     @property
     def facts(self) -> dict[str, str]:

@@ -120,6 +120,10 @@ class PodLoop:
         state = self._states.get(uid)
         return state is not None and state.could_run
 
+    def ends_static(self, namespace: str, name: str) -> bool:
+        """Of one whose file is gone: is it not over yet?"""
+        return any(state.is_static(namespace, name) for state in list(self._states.values()))
+
     def turn(self) -> float:
         """Waits for something to do, at most until the next due time, and does it; wants to be called again at once."""
         due = self._due.first(self._next_housekeeping)
@@ -197,6 +201,7 @@ class PodLoop:
             if not state.refused:
                 state.allocation = self._resizer.seen(state.allocation, pod)
         state.gone = pod is None
+        state.removed = state.removed or state.gone
         match state.stage:
             case Stage.SYNCING:
                 self._sync(state)
@@ -325,7 +330,7 @@ class PodLoop:
         state.stage = Stage.TERMINATING
         self._starter.abandon_hook(state.pod, state.starts)
         state.starts.errors.clear()
-        if not state.gone:
+        if not state.gone or state.pod.static:  # its mirror is there as long as it runs
             self._statuses.set_pod_status(state.pod, self._generate(state))
         if self._semantics.stops_probes_of_ending_pods:
             self._prober.stop_liveness_and_startup(state.pod)
@@ -340,29 +345,32 @@ class PodLoop:
         self._runtime.stop_pod(pod.uid)
         state.could_run = False
         self._prober.remove_pod(pod)
-        if not state.gone:
+        if not state.gone or pod.static:
             self._statuses.set_pod_status(pod, self._generate(state, pod_is_terminal=True))
             self._statuses.terminate_pod(pod)
         state.stage = Stage.TERMINATED
         log.info("pod terminated", extra=state.facts)
-        if state.gone:
-            self._forget(pod.uid)
+        if state.removed:
+            self._forget(state)
 
     def _go_on_terminated(self, state: PodState) -> None:
         if state.refused:
             self._housekeeper.clear_away(state.pod.uid)
-        if state.gone:
-            self._forget(state.pod.uid)
+        if state.removed:
+            self._forget(state)
         elif state.pod.deletion_timestamp is not None:
             status = self._statuses.pod_status(state.pod.uid)
             if status is not None:
                 # Nothing changes, but a pod being deleted gets a new version, and with it its deletion.
                 self._statuses.set_pod_status(state.pod, status)
 
-    def _forget(self, uid: str) -> None:
+    def _forget(self, state: PodState) -> None:
+        uid = state.pod.uid
         self._runtime.remove_pod(uid)
         self._due.forget(uid)
         del self._states[uid]
+        for waiting in self._pods.uids() - self._states.keys() if state.pod.static else ():
+            self._inbox.put(waiting)
 
     # --- small things ---
 

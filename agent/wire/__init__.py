@@ -1,6 +1,8 @@
 """Kubernetes JSON to `agent.model` and back.
 
     pod        Pod: spec and metadata, read only
+    manifest   of a static pod: read, with its name, uid and annotations
+    documents  YAML and JSON as the kubelet reads its manifests
     status     PodStatus: read, and written with the fields that Go writes
     node       Node: its labels and status, alike
     lease      Lease: a new one, and renewals that keep what others wrote

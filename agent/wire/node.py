@@ -82,6 +82,7 @@ class _Meta(msgspec.Struct, rename="camel"):
     uid: str = ""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
+    deletion_timestamp: str | None = None
 
 
 class _Spec(msgspec.Struct):
@@ -108,6 +109,7 @@ def parse_node(raw: bytes) -> model.Node:
         labels=wire.metadata.labels or {},
         annotations=wire.metadata.annotations or {},
         unschedulable=bool(wire.spec and wire.spec.unschedulable),
+        is_being_deleted=wire.metadata.deletion_timestamp is not None,
         status=model.NodeStatus(
             addresses=tuple(model.NodeAddress(a.type, a.address) for a in status.addresses or ()),
             capacity=status.capacity or {},

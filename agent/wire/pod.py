@@ -1,6 +1,7 @@
 """Kubernetes JSON -> the agent's Pod; its status is read by `status`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -10,7 +11,9 @@ from kube.objects import ObjectMeta
 from kube.times import parse_time
 
 ANNOTATION_CONFIG_SOURCE = "kubernetes.io/config.source"
-ANNOTATION_CONFIG_MIRROR = "kubernetes.io/config.mirror"
+ANNOTATION_CONFIG_MIRROR = "kubernetes.io/config.mirror"  # of a mirror: the hash of its static pod
+ANNOTATION_CONFIG_HASH = "kubernetes.io/config.hash"  # of a static pod, and of its mirror: the static pod's uid
+ANNOTATION_CONFIG_SEEN = "kubernetes.io/config.seen"
 SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"  # put into every pod, asked for or not
 
 
@@ -194,6 +197,15 @@ def parse_pod(raw: bytes) -> model.Pod:
 def delete_options(uid: str) -> bytes:
     """Deletes at once, and only the pod of that uid."""
     return msgspec.json.encode({"gracePeriodSeconds": 0, "preconditions": {"uid": uid}})
+
+
+def write_mirror(manifest: Mapping[str, Any], node_name: str, node_uid: str) -> bytes:
+    """The mirror of a static pod, whose manifest has its name, namespace and annotations. It belongs to its Node."""
+    meta = manifest["metadata"]
+    annotations = {**meta["annotations"], ANNOTATION_CONFIG_MIRROR: meta["annotations"][ANNOTATION_CONFIG_HASH]}
+    owner = {"apiVersion": "v1", "kind": "Node", "name": node_name, "uid": node_uid, "controller": True}
+    mirror = {**manifest, "metadata": {**meta, "annotations": annotations, "ownerReferences": [owner]}}
+    return msgspec.json.encode(mirror)
 
 
 def pod_from_object(obj: PodObject) -> model.Pod:

@@ -47,6 +47,17 @@ _UTIL_BACKOFF = r'"k8s\.io/kubernetes/pkg/util/goroutinemap/exponentialbackoff"'
 _OUR_BACKOFF = f'"{_KUBE}/exponentialbackoff"'
 
 PACKAGES = {
+    "config": Copied(
+        "pkg/kubelet/config",
+        {
+            r"s\.fileKeyMapping\[filename\] = objKey": "s.keep(filename, objKey, pod)",
+            # Mends: see the shim.
+            r'logger\.Error\(err, "Could not process manifest file", .*$': "pods = append(pods, lastGood(path)...)",
+            r'^.*\n(\t\treturn fmt\.Errorf\("path does not exist, ignoring"\))': r"\t\ts.gone()\n\1",
+            r"pods, err := s\.extractFromDir": r"there()\n\t\t\g<0>",
+            r"s\.updates <- sourceUpdate\{Pods: pods\}\n\t\t\treturn nil": "return s.replaceStore()",
+        },
+    ),
     "eviction": Copied("pkg/kubelet/eviction"),
     "exponentialbackoff": Copied(
         "pkg/util/goroutinemap/exponentialbackoff",

@@ -1,9 +1,12 @@
-"""Errors for the loops of workers, for lifecycle hooks, and for what a container runtime is asked to make."""
+"""Errors for the loops of workers, for lifecycle hooks, for what a container runtime is asked to make, and for the
+sources of pods."""
 
 from tools.differential.planted_error import Planted
 
 _WORKER, _MANAGER, _TICKER = "prober/worker.py", "prober/manager.py", "probe/ticker.py"
 _CONFIGS, _HOOKS = "cri/configs.py", "pods/hooks.py"
+_DOCUMENTS, _MANIFEST, _FOLDER = "wire/documents.py", "wire/manifest.py", "pods/folder.py"
+_INDEX, _SOURCE, _MIRRORS = "pods/index.py", "pods/source.py", "pods/mirrors.py"
 AROUND = (
     Planted("loops", _WORKER, "                    ticker.reset(monotonic())\n", ""),
     Planted("loops", _TICKER, "self._due += (missed + 1) * self._period_s", "self._due = monotonic + self._period_s"),
@@ -53,4 +56,42 @@ AROUND = (
     Planted("hooks", _HOOKS, "if NOT_TLS not in str(e):", "if True:"),
     Planted("hooks", "probe/tls.py", "if self._first == _PLAIN:", "if self._first:"),
     Planted("hooks", "probe/targets.py", 'takes_gzip=purpose == "lifecycle"', "takes_gzip=False"),
+    Planted("sources", _DOCUMENTS, '("y", "Y", "yes"', '("yes"'),
+    Planted("sources", _DOCUMENTS, "0[oO]?([0-7]+)", "0[oO]([0-7]+)"),
+    Planted("sources", _DOCUMENTS, 'text.replace("_", "")', "text"),
+    Planted("sources", _DOCUMENTS, "int(value) if value.is_integer() else value", "value"),
+    Planted("sources", _DOCUMENTS, 'self.peek(1) in ",[]{}":', "False:"),
+    Planted("sources", _MANIFEST, 'given.namespace or "default"', '"default"'),
+    Planted("sources", _MANIFEST, "given.uid or uid_of", "uid_of"),
+    Planted("sources", _MANIFEST, 'file:{path}"', 'file:"'),
+    Planted("sources", _MANIFEST, "1 if pod.termination_grace_period_s < 0 else", ""),
+    Planted("sources", _MANIFEST, "    if not _LABEL.fullmatch(pod.namespace):", "    if False:"),
+    Planted("sources", _MANIFEST, "_LABEL_KEY.fullmatch(key) and _LABEL_VALUE.fullmatch(value)", "True"),
+    Planted("sources", _MANIFEST, "if len(pod.name) > _SUBDOMAIN_LENGTH or not", "if not"),
+    Planted("sources", _MANIFEST, "if container.name in names:", "if False:"),
+    Planted("sources", _MANIFEST, "if not container.image.strip():", "if False:"),
+    Planted("sources", _MANIFEST, "    if spec.service_account_name or", "    if"),
+    Planted("sources", _MANIFEST, "source.secret_ref or source.secret_key_ref", "source.secret_ref"),
+    Planted("sources", _MANIFEST, '    "config_map": "configmaps (via configmap volumes)",\n', ""),
+    Planted("sources", _FOLDER, "return File(content, before.pod, str(e))", "return File(content, None, str(e))"),
+    Planted("sources", _FOLDER, "- self._gone_since >= GONE_S", "- self._gone_since > GONE_S"),
+    Planted("sources", _FOLDER, "        self._gone_since, self.known = None, True\n", "        self.known = True\n"),
+    Planted("sources", _FOLDER, "in sorted(found)}", "in sorted(found, reverse=True)}"),
+    Planted("sources", _INDEX, "            self._resolved.pop(pod.uid, None)\n", ""),
+    Planted("sources", _INDEX, "            if name in self._mirrors:", "            if False:"),
+    Planted("sources", _INDEX, "            if name in self._uids:", "            if False:"),
+    Planted("sources", _SOURCE, "    if new == old:\n        return False\n", ""),
+    Planted("sources", _SOURCE, "        return True\n    if need_to", "        return False\n    if need_to"),
+    Planted("sources", _SOURCE, "if not pod.static and pod.uid not in found:", "if pod.uid not in found:"),
+    Planted("sources", _SOURCE, "                self._index.remove(old[uid])\n", "                pass\n"),
+    Planted("sources", _MIRRORS, "mirror.deletion_timestamp is not None or", ""),
+    Planted("sources", _MIRRORS, "return given is not None and given ==", "return given is not None or given =="),
+    Planted("sources", _MIRRORS, "if not self._ends(mirror.namespace, mirror.name):", "if True:"),
+    Planted(
+        "sources",
+        _MIRRORS,
+        "        except (NotFound, Conflict):\n            return False",
+        "        except (NotFound, Conflict):\n            return True",
+    ),
+    Planted("sources", "wire/pod.py", '"uid": node_uid, "controller": True}', '"uid": node_uid, "controller": False}'),
 )

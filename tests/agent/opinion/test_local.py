@@ -108,9 +108,6 @@ def test_it_is_back_and_its_word_is_taken_at_once() -> None:
         pytest.param(item("x"), id="without labels"),
         pytest.param(item("x", node="m", labels=LABELS), id="of another node"),
         pytest.param(item("x", owner="other", labels=LABELS), id="of another DaemonSet"),
-        pytest.param(
-            item("x", labels=LABELS, annotations={"kubernetes.io/config.source": "file"}), id="the kubelet's own static"
-        ),
     ],
 )
 def test_of_all_pods_the_health_pods_are_taken(one: PodObject) -> None:
@@ -119,6 +116,14 @@ def test_of_all_pods_the_health_pods_are_taken(one: PodObject) -> None:
     scene.items = [one, item("ours", labels=LABELS)]
     scene.turn()
     assert ["ours"] == scene.told[0]
+
+
+def test_sp41_static_pods_of_the_kubelet_are_known_as_by_their_mirrors() -> None:
+    scene = Scene()
+    scene.away()
+    scene.items = [item("static", labels=LABELS, annotations={"kubernetes.io/config.source": "file"})]
+    scene.turn()
+    assert ["static"] == scene.told[0]
 
 
 def test_a_kubelet_that_falls_silent_too_leaves_the_last_known_pods() -> None:

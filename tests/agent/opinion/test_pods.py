@@ -38,8 +38,12 @@ def table(daemon_set: str = "health") -> HealthPodTable:
         pytest.param(item(node="m"), "health", 0, id="of another node"),
         pytest.param(item(namespace="x"), "health", 0, id="of another namespace"),
         pytest.param(
-            item(annotations={"kubernetes.io/config.mirror": "h"}), "", 0, id="the mirror of a static pod: no token"
+            item(owner="", annotations={"kubernetes.io/config.mirror": "h"}), "", 1, id="the mirror of a static pod"
         ),
+        pytest.param(
+            item(owner="", annotations={"kubernetes.io/config.mirror": "h"}), "health", 0, id="which has no DaemonSet"
+        ),
+        pytest.param(item(annotations={"kubernetes.io/config.source": "file"}), "health", 1, id="whatever its source"),
     ],
 )
 def test_what_is_a_health_pod_of_ours(one: PodObject, daemon_set: str, expected: int) -> None:
@@ -47,6 +51,31 @@ def test_what_is_a_health_pod_of_ours(one: PodObject, daemon_set: str, expected:
     listed.replace([one])
     watched.upsert(one)
     assert (expected, expected) == (len(listed.pods()), len(watched.pods()))
+
+
+STATIC = {"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "static"}
+MIRROR = {**STATIC, "kubernetes.io/config.mirror": "static"}
+
+
+def test_sp40_a_mirror_is_known_by_the_uid_of_its_static_pod() -> None:
+    """By which the kubelet's own list and the container runtime know it, too."""
+    found = table("")
+    for _ in range(2):
+        found.upsert(item("mirror", owner="", annotations=MIRROR))
+        assert [("static", True)] == [(pod.uid, pod.static) for pod in found.pods()]
+    found.upsert(item("second", owner="", annotations=MIRROR))  # it was made again
+    found.remove(item("mirror", owner=""))
+    assert ["static"] == [pod.uid for pod in found.pods()]
+    found.replace([item("second", owner="", annotations=MIRROR)])
+    assert ["static"] == [pod.uid for pod in found.pods()]
+    found.remove(item("second", owner=""))
+    assert [] == found.pods()
+
+
+def test_sp40_a_mirror_without_a_hash_is_itself() -> None:
+    found = table("")
+    found.upsert(item("mirror", owner="", annotations={"kubernetes.io/config.mirror": ""}))
+    assert ["mirror"] == [pod.uid for pod in found.pods()]
 
 
 def test_a_list_takes_the_place_of_the_last_and_a_line_removes_one() -> None:

@@ -36,6 +36,7 @@ var targets = map[string]target{
 	"plugins": reconciler.Answer,
 	"pods": kuberuntime.AnswerPods,
 	"prober": prober.Answer,
+	"sources": kubelet.AnswerSources,
 	"starts": kubelet.AnswerStarts,
 	"status": kubelet.AnswerStatus,
 }

@@ -19,6 +19,7 @@ pleg    what is told of a runtime's containers, by lists and by events, and what
 plugins the plugin manager: what is registered, deregistered, told and tried again, in what order
 pods    what is made of the answers of a container runtime over the CRI
 prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doProbe
+sources pods of manifest files and of the API server, merged, with the mirrors of static pods
 starts  environment and command line of a container
 status  generateAPIPodStatus, and the status manager up to its writes
 """
@@ -43,6 +44,7 @@ from tools.differential.targets.pleg import PlegTarget
 from tools.differential.targets.plugins import PluginsTarget
 from tools.differential.targets.pods import PodsTarget
 from tools.differential.targets.prober import ProberTarget
+from tools.differential.targets.sources import SourcesTarget
 from tools.differential.targets.starts import StartsTarget
 from tools.differential.targets.status import StatusTarget
 
@@ -66,6 +68,7 @@ TARGETS: tuple[Target, ...] = (
     PluginsTarget(),
     PodsTarget(),
     ProberTarget(),
+    SourcesTarget(),
     StartsTarget(),
     StatusTarget(),
 )
