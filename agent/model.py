@@ -351,12 +351,21 @@ class NodeStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Taint:
+    key: str
+    value: str = ""
+    effect: str = ""  # NoSchedule, PreferNoSchedule, NoExecute
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     name: str
     uid: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+    pod_cidrs: tuple[str, ...] = ()
     status: NodeStatus = field(default_factory=NodeStatus)
 
 
