@@ -3,6 +3,7 @@
     pod       checks in the health pod: /readyz, and its condition if wanted
     node      checks on the host, and a second opinion on the health pods beside the kubelet's
     kubelet   the kubelet of a node that has none
+    facts     no mode: what that node is, from the settings and the machine
     once      no mode: each check of the settings once, for people
     reload    no mode: the settings, read again while a mode runs
 

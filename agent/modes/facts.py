@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from agent.model import Taint
 from agent.node.facts import NodeFacts
 from agent.node.machine import machine, resources
 from agent.node.measure import Folders, Measure, PressureWatch
 from agent.node.pressure import Threshold, duration_s, thresholds_of
 from agent.node.reserved import reservation
+from agent.placement import Taint
 from agent.semantics import Semantics
 from agent.settings import Kubelet
 from component.lifecycle import StartFailed

@@ -98,7 +98,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         semantics=semantics,
         restored=NOTHING_KEPT if kept is None else kept.restored,
     )
-    loop = PodLoop(
+    loop: PodLoop = PodLoop(
         inbox,
         table,
         SeenRuntime(runtime, events, wake=inbox.put),
@@ -109,7 +109,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         startup=startup.get,
         source_synced=lambda: source.synced,
         host=Host(ip=runtime.host_ip),
-        max_pods=node.most_pods,
+        node=lambda *, newest: reporter.node(newest=newest),
         semantics=semantics,
         outlive=node.cri is not None,
         record=recorder.record,
@@ -118,7 +118,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     )
     pressure = pressure_watch(node, ran.folders)
     heartbeats = client.branch(attempts=ATTEMPTS)
-    reporter = node_reporter(
+    reporter: NodeReporter = node_reporter(
         heartbeats, node, ran, semantics, lambda: causes(ran, loop, time.monotonic()), pressure, recorder.record
     )
     lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
@@ -162,7 +162,7 @@ class Containers:
     nothing may be run, "" for nothing. `folders`: where a container runtime has images and containers. `found`: what
     the Node says of it; nothing is attached to ours. `told`: what reads what the runtime tells by itself, started
     before `events`, which ask whether it does. `abandon`: gives up what is being made for a pod.
-    `use_pod_cidr`: the Node's block of pod addresses is known, or is another one; processes have that of the settings."""
+    `use_pod_cidr`: the Node has this block of pod addresses; processes go by that of the settings."""
 
     runtime: "ProcessRuntime | CriRuntime"
     events: EventGenerator

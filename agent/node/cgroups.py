@@ -19,8 +19,10 @@ class Limits:
 
 
 def limits(root: Path, *, own: bool) -> Limits:
-    """`own`: of the agent's group and all above it, else of the topmost group alone. What cannot be read is no limit."""
-    memory = [_number(_text(f / "memory.max") or _text(f / "memory.limit_in_bytes")) for f in _folders(root, "memory", own)]
+    """`own`: of the agent's group and all above it, else of the topmost group alone. Unreadable files are no limits."""
+    memory = [
+        _number(_text(f / "memory.max") or _text(f / "memory.limit_in_bytes")) for f in _folders(root, "memory", own)
+    ]
     processors = [_quota(folder) for folder in _folders(root, "cpu", own)]
     sets = (
         _text(folder / "cpuset.cpus.effective") or _text(folder / "cpuset.cpus")

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from agent.model import Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus, Taint
+from agent.model import Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
 from agent.node.found import NOTHING, Found, reported_images
 from agent.node.machine import Machine, quantity
+from agent.placement import Taint
 from kube.contract import CONDITION_READY, STATUS_FALSE, STATUS_TRUE
 
 RUNTIME_VERSION = "readygate-process://1"
@@ -81,8 +82,8 @@ LONGEST_QUANTITY = 100  # the API server writes none of half of that
 class NodeFacts:
     """What does not change while the agent runs. `capacity`: resource name -> quantity. `declared_features`: of the
     kubelet, which pods may need to be scheduled to the node; None: what the Node says of them stays. `attaches`: does a
-    controller attach the node's volumes? `kubelet_port`: of the API of a kubelet's own; 0: there is none. `reserved`: by
-    resource, what pods may not have. `taints`, `pod_cidr`: of a Node that is created; "": a controller gives one."""
+    controller attach the node's volumes? `kubelet_port`: of the API of a kubelet's own; 0: there is none.
+    `reserved`: what pods may not have, by resource. `taints`, `pod_cidr`: of a Node that the agent creates."""
 
     name: str
     address: str

@@ -1,6 +1,6 @@
 """What a Node reports of the machine it is: read once, at the start.
 
-Mirrors MachineInfo and VersionInfo of cadvisor, which a kubelet reports, and the limits of `cgroups`, which it does not.
+Mirrors MachineInfo and VersionInfo of cadvisor, which a kubelet reports. It does not heed the limits of `cgroups`.
 """
 
 import math

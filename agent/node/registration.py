@@ -118,6 +118,14 @@ class NodeReporter:
     def registered(self) -> bool:
         return self._registered.is_set()
 
+    def node(self, *, newest: bool) -> Node:
+        """As it was last read or written, else as it would be created. `newest`: as the API server has it, which is
+        waited for; where it cannot be read now the same as without. From any thread."""
+        if newest:
+            with contextlib.suppress(*FAILURES):
+                return parse_node(self._client.get(paths.node(self._facts.name)))
+        return self._known or self._new()
+
     def turn(self) -> float:
         """Registers the Node if it is not, and reports; returns the seconds until the next turn."""
         monotonic = self._monotonic()
@@ -151,7 +159,7 @@ class NodeReporter:
     def register(self) -> None:
         """Creates the Node, or puts right what an existing one was registered with. Raises one of FAILURES."""
         facts = self._facts
-        new = node_facts.new_node(facts, self._errors(), self._wall(), self._found())
+        new = self._new()
         try:
             self._client.create(paths.nodes(), write_node(new))
             log.info("node registered", extra={"node": facts.name})
@@ -217,6 +225,9 @@ class NodeReporter:
             with contextlib.suppress(*FAILURES):
                 self.report()
         return True
+
+    def _new(self) -> Node:
+        return node_facts.new_node(self._facts, self._errors(), self._wall(), self._found())
 
     def _pod_cidr_changed(self, node: Node) -> bool:
         """Gives it to the runtime; True also where that does not take it (updatePodCIDR)."""

@@ -3,7 +3,9 @@
     index     the pods by uid, mirrors by their static pods
     inbox     work queue of pod UIDs, deduplicated
     source    the pods as the API server has them: a reflector and the table it fills
-    admission is there room for one more pod; pure
+    admission may one more pod run here, and why not; pure
+    requests  what a pod asks for of the node's resources; pure
+    fitting   labels, taints and host ports that a pod fits or not; pure
     actions   which containers to start, which to end, in what order; pure (computePodActions)
     ending    ends containers: their preStop hooks first, the sidecars last
     hooks     lifecycle hooks, a thread each

@@ -1,16 +1,17 @@
 """Pods that come: the oldest first, each is taken or refused. As HandlePodAdditions of pkg/kubelet/kubelet.go, v1.36.3.
 
-One thread takes them in, so that no two are told there is room for both; it waits for nothing.
+One thread takes them in, so that no two are told there is room for both. It waits for nothing but, where it would
+refuse a pod, once a turn for the Node as the API server has it.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from agent.events.event import WARNING, Event, Record, about_pod
-from agent.model import Pod
+from agent.model import Node, Pod
 from agent.pods import admission
-from agent.pods.partners import Pods, Statuses, StoppableRuntime
+from agent.pods.partners import NodeNow, Pods, Statuses, StoppableRuntime
 from agent.pods.state import PodState, Stage, is_to_end
 from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import ContainerPhase
@@ -30,20 +31,22 @@ class Intake:
         statuses: Statuses,
         states: dict[str, PodState],
         *,
-        max_pods: int,
+        node: NodeNow,
         semantics: Semantics,
         record: Record,
         again: Callable[[str], None],
     ) -> None:
         self._pods, self._runtime, self._statuses = pods, runtime, statuses
         self._states = states
-        self._max_pods, self._features = max_pods, semantics.declared_features
+        self._node, self._features = node, semantics.declared_features
+        self._newest: Node | None = None  # read for a pod of this turn
         self._record, self._again = record, again
 
     def take(self) -> set[str]:
         """Takes or refuses the pods that are new; returns their uids. Those after one of which it is not known yet what
         the runtime has wait for it: it comes again."""
         taken: set[str] = set()
+        self._newest = None
         new = (self._pods.pod_by_uid(uid) for uid in self._pods.uids() - self._states.keys())
         for pod in sorted((pod for pod in new if pod is not None), key=lambda pod: (pod.created_at or 0.0, pod.uid)):
             if not self._runtime.ready(pod.uid):
@@ -59,11 +62,20 @@ class Intake:
     def _take(self, pod: Pod) -> None:
         state = PodState(pod, takes_room=not (is_terminal(pod.status.phase) and self._is_over(pod.uid)))
         if not is_to_end(pod):
-            used = sum(s.takes_room and s.stage is not Stage.TERMINATED for s in list(self._states.values()))
-            refusal = admission.refusal(pod, used, self._max_pods, self._features)
+            active = (s for s in list(self._states.values()) if s.takes_room and s.stage is not Stage.TERMINATED)
+            refusal = self._refusal(pod, [s.pod for s in active])
             if refusal is not None:
                 self._refuse(state, refusal)
         self._states[pod.uid] = state
+
+    def _refusal(self, pod: Pod, others: Sequence[Pod]) -> admission.Refusal | None:
+        """A refusal is final: it is given for no Node that has changed since it was read."""
+        node = self._newest or self._node(newest=False)
+        refusal = admission.refusal(pod, others, node, self._features)
+        if refusal is None or self._newest is not None:
+            return refusal
+        self._newest = self._node(newest=True)
+        return admission.refusal(pod, others, self._newest, self._features)
 
     def _is_over(self, uid: str) -> bool:
         """An agent before us has ended it: nothing of it is there that runs (isPodStatusCacheTerminal)."""

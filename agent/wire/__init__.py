@@ -1,8 +1,9 @@
 """Kubernetes JSON to `agent.model` and back.
 
     pod        Pod: spec and metadata, read only
+    placement  of its spec what it asks of its node
     status     PodStatus: read, and written with the fields that Go writes
-    node       Node: its labels and status, alike
+    node       Node: its labels, taints, pod CIDRs and status, alike
     lease      Lease: a new one, and renewals that keep what others wrote
     event      what creates an Event, and counts it again
     token      mode node, TokenRequest: asked for, and what was given

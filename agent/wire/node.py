@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from agent import model
+from agent.placement import Taint
 from kube.contract import CONDITION_READY
 from kube.objects import BareMeta, Condition
 from kube.times import format_time, parse_time
@@ -116,7 +117,7 @@ def parse_node(raw: bytes) -> model.Node:
         labels=wire.metadata.labels or {},
         annotations=wire.metadata.annotations or {},
         unschedulable=bool(spec.unschedulable),
-        taints=tuple(model.Taint(t.key, t.value, t.effect) for t in spec.taints or ()),
+        taints=tuple(Taint(t.key, t.value, t.effect) for t in spec.taints or ()),
         pod_cidrs=tuple(spec.pod_cidrs or ()),
         status=model.NodeStatus(
             addresses=tuple(model.NodeAddress(a.type, a.address) for a in status.addresses or ()),

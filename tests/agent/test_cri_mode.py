@@ -9,10 +9,11 @@ import pytest
 
 from agent import rpc, settings
 from agent.cri.convert import LABEL_OWNER
-from agent.model import Image, NodeRuntimeHandler, Taint
+from agent.model import Image, NodeRuntimeHandler
 from agent.modes.facts import node_facts, pressure_watch
 from agent.modes.kubelet import in_runtime
 from agent.node.found import Found
+from agent.placement import Taint
 from agent.pods.inbox import Inbox
 from agent.processes.command import RuntimeUnavailable
 from agent.semantics import V1_16, Semantics, chosen

@@ -279,27 +279,6 @@ QUANTITY = "allowed: a quantity"
             "{address: '::1', kubeletHealthz: 'http://node-1:10248/'}",
             "cri.kubeletHealthz: is http://node-1:10248/, allowed: ",
         ),
-        kubelet_row(
-            "what cannot be reserved",
-            ("/r", "/r, kubeReserved: {pods: 5}"),
-            "kubeReserved.pods: cannot be reserved, allowed: cpu, memory, ephemeral-storage",
-        ),
-        kubelet_row("a reserve below 0", ("/r", "/r, systemReserved: {cpu: '-1'}"), "systemReserved.cpu: is the text"),
-        kubelet_row(
-            "a taint's effect",
-            ("/r", "/r, registerWithTaints: [{key: a, effect: Evict}]"),
-            'registerWithTaints[0].effect: is the text "Evict", allowed: NoSchedule, PreferNoSchedule, NoExecute',
-        ),
-        kubelet_row(
-            "a taint's key",
-            ("/r", "/r, registerWithTaints: [{key: 'a b', effect: NoSchedule}]"),
-            "registerWithTaints[0]: 'a b' is no key of a label, allowed: key and value as of a label",
-        ),
-        kubelet_row(
-            "one taint twice",
-            ("/r", "/r, registerWithTaints: [{key: a, effect: NoExecute}, {key: a, effect: NoExecute, value: b}]"),
-            "registerWithTaints[1]: is there twice, allowed: each key once with each effect",
-        ),
         kubelet_row("a number without end", ("/r", ENDLESS), f"capacity.cpu: is a huge number, {QUANTITY}"),
         kubelet_row(
             "no quantity", ("/r", "/r, capacity: {cpu: many}"), f'capacity.cpu: is the text "many", {QUANTITY}'

@@ -47,6 +47,7 @@ _UTIL_BACKOFF = r'"k8s\.io/kubernetes/pkg/util/goroutinemap/exponentialbackoff"'
 _OUR_BACKOFF = f'"{_KUBE}/exponentialbackoff"'
 
 PACKAGES = {
+    "cm": Copied("pkg/kubelet/cm"),
     "eviction": Copied("pkg/kubelet/eviction"),
     "exponentialbackoff": Copied(
         "pkg/util/goroutinemap/exponentialbackoff",

@@ -7,9 +7,9 @@ import pytest
 
 from agent.node.cgroups import Limits, limits
 
-V2 = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
-V1 = "".join(f"c /sys/fs/cgroup/{name} cgroup rw,{name} 0 0\n" for name in ("memory", "cpu,cpuacct", "cpuset"))
-HYBRID = V1 + "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
+VERSION_2 = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
+VERSION_1 = "".join(f"c /sys/fs/cgroup/{name} cgroup rw,{name} 0 0\n" for name in ("memory", "cpu,cpuacct", "cpuset"))
+HYBRID = VERSION_1 + "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
 GIB = 2**30
 NONE = Limits()
 
@@ -24,9 +24,9 @@ def write(root: Path, files: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("mounts", "groups", "files", "own", "expected"),
     [
-        pytest.param(V2, "0::/\n", {}, True, NONE, id="the root group of a host has no limits"),
+        pytest.param(VERSION_2, "0::/\n", {}, True, NONE, id="the root group of a host has no limits"),
         pytest.param(
-            V2,
+            VERSION_2,
             "0::/a.slice/b.service\n",
             {"a.slice/b.service/memory.max": "2147483648\n", "a.slice/b.service/cpu.max": "150000 100000\n"},
             True,
@@ -34,7 +34,7 @@ def write(root: Path, files: dict[str, str]) -> None:
             id="its own group's",
         ),
         pytest.param(
-            V2,
+            VERSION_2,
             "0::/a.slice/b.service\n",
             {
                 "a.slice/b.service/memory.max": "max\n",
@@ -47,7 +47,7 @@ def write(root: Path, files: dict[str, str]) -> None:
             id="those of a group above it",
         ),
         pytest.param(
-            V2,
+            VERSION_2,
             "0::/a.slice\n",
             {"a.slice/cpu.max": "400000 100000\n", "a.slice/cpuset.cpus.effective": "0-1,4\n"},
             True,
@@ -55,7 +55,7 @@ def write(root: Path, files: dict[str, str]) -> None:
             id="a set of processors is a limit, too",
         ),
         pytest.param(
-            V2,
+            VERSION_2,
             "0::/a.slice\n",
             {"a.slice/memory.max": "1073741824\n", "memory.max": "4294967296\n"},
             False,
@@ -63,7 +63,7 @@ def write(root: Path, files: dict[str, str]) -> None:
             id="where a runtime has the containers, those of the machine alone count",
         ),
         pytest.param(
-            V2,
+            VERSION_2,
             "0::/../other\n",
             {"memory.max": "1073741824\n"},
             True,
@@ -71,7 +71,7 @@ def write(root: Path, files: dict[str, str]) -> None:
             id="a group outside of what is seen: what is seen counts",
         ),
         pytest.param(
-            V1,
+            VERSION_1,
             "5:memory:/a\n4:cpu,cpuacct:/a\n3:cpuset:/\n0::/a\n",
             {
                 "memory/a/memory.limit_in_bytes": "1073741824\n",
@@ -87,7 +87,7 @@ def write(root: Path, files: dict[str, str]) -> None:
             id="version 1",
         ),
         pytest.param(
-            V1,
+            VERSION_1,
             "5:memory:/docker/x\n",
             {"memory/memory.limit_in_bytes": "1073741824\n"},
             True,
@@ -103,7 +103,7 @@ def write(root: Path, files: dict[str, str]) -> None:
             id="both versions: the one that has the controller",
         ),
         pytest.param(
-            V2,
+            VERSION_2,
             "0::/a\n",
             {"a/memory.max": "x\n", "a/cpu.max": "\n", "a/cpuset.cpus.effective": "\n"},
             True,
@@ -113,9 +113,7 @@ def write(root: Path, files: dict[str, str]) -> None:
         pytest.param("", "", {}, True, NONE, id="no control groups"),
     ],
 )
-def test_limits(
-    mounts: str, groups: str, files: dict[str, str], own: bool, expected: Limits, tmp_path: Path
-) -> None:
+def test_limits(mounts: str, groups: str, files: dict[str, str], own: bool, expected: Limits, tmp_path: Path) -> None:
     write(tmp_path, {"proc/self/mounts": mounts, "proc/self/cgroup": groups})
     write(tmp_path / "sys/fs/cgroup", files)
     assert expected == limits(tmp_path, own=own)

@@ -74,7 +74,9 @@ def test_capacity_is_read_of_the_machine(
             {"etc/machine-id": "m", "sys/class/dmi/id/product_uuid": "u\n"}, ("m", "u"), id="the firmware's of a PC"
         ),
         pytest.param(
-            {"etc/machine-id": "m", "proc/device-tree/vm,uuid": "v\0"}, ("m", "v"), id="the firmware's of a Power machine"
+            {"etc/machine-id": "m", "proc/device-tree/vm,uuid": "v\0"},
+            ("m", "v"),
+            id="of a Power machine",
         ),
     ],
 )

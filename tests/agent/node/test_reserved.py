@@ -24,7 +24,11 @@ CAPACITY = {"cpu": "4", "memory": "1000", "pods": "110", "ephemeral-storage": "2
         pytest.param({}, {}, {"memory.available": "33.3%"}, {"memory": 333}, id="of a part the whole number below"),
         pytest.param({}, {}, {"nodefs.available": "5%"}, {"ephemeral-storage": 100}, id="a part of the storage"),
         pytest.param(
-            {}, {}, {"imagefs.available": "5%", "pid.available": "9", "nodefs.inodesFree": "5%"}, {}, id="others: nothing"
+            {},
+            {},
+            {"imagefs.available": "5%", "pid.available": "9", "nodefs.inodesFree": "5"},
+            {},
+            id="others: nothing",
         ),
         pytest.param({"cpu": "4"}, {}, {}, {"cpu": 4}, id="all of it"),
     ],

@@ -1,13 +1,13 @@
-"""What a Node's spec has to do with its kubelet: taints and pod CIDR; and the Event of a machine that was started again."""
+"""Taints and pod CIDRs of a Node's spec; and the Event of a machine that was started again."""
 
 from dataclasses import replace
 
 import pytest
 
 from agent.events.event import WARNING, About, Event
-from agent.model import Taint
 from agent.node.facts import reboot
 from agent.node.registration import NodeReporter
+from agent.placement import Taint
 from agent.processes.command import RuntimeUnavailable
 from kube.client import Client
 from tests.agent.node.test_facts import FACTS, NOTHING
@@ -118,3 +118,17 @@ def test_n101_a_machine_that_was_started_again_is_told_of_once(api: FakeApiServe
 @pytest.mark.parametrize("known", ["", "boot"])
 def test_n101_a_node_that_is_new_or_was_seen_since_its_start_was_not_started_again(known: str) -> None:
     assert not reboot(FACTS, replace(NOTHING, info=replace(NOTHING.info, boot_id=known)))
+
+
+def test_am7_the_node_that_pods_are_admitted_by(api: FakeApiServer, client: Client) -> None:
+    reporter = NodeReporter(client, replace(FACTS, taints=(GPU,)), list, update_s=10)
+    of_start = [reporter.node(newest=newest) for newest in (False, True)]
+    reporter.register()
+    reporter.report()
+    api.put({**api.get("Node", "node-1"), "spec": {"taints": [{"key": "new", "effect": "NoExecute"}]}})
+    read = [reporter.node(newest=newest).taints for newest in (False, True)]
+    api.answer_next(500, method="GET")
+    read.append(reporter.node(newest=True).taints)
+    assert [(GPU,)] * 2 == [node.taints for node in of_start]
+    assert {node.status.allocatable["cpu"] for node in of_start} == {"4"}
+    assert [(GPU,), (Taint("new", "", "NoExecute"),), (GPU,)] == read

@@ -7,7 +7,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from agent.model import LeaseSpec, Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus, Taint
+from agent.model import LeaseSpec, Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
+from agent.placement import Taint
 from agent.wire.lease import new_lease, parse_lease, renewed_lease
 from agent.wire.node import parse_node, registration_patch, status_patch, write_node
 
@@ -173,6 +174,9 @@ def test_that_it_is_cordoned_and_annotated_is_read() -> None:
 
 def test_the_spec_of_a_node_is_written_and_read() -> None:
     node = Node("node-1", taints=(Taint("a", "b", "NoExecute"),), pod_cidrs=("10.0.0.0/24", "fd00::/64"), status=STATUS)
-    assert (node.taints, node.pod_cidrs) == (parse_node(write_node(node)).taints, parse_node(write_node(node)).pod_cidrs)
+    assert (node.taints, node.pod_cidrs) == (
+        parse_node(write_node(node)).taints,
+        parse_node(write_node(node)).pod_cidrs,
+    )
     assert json.loads(write_node(node))["spec"]["podCIDR"] == "10.0.0.0/24"
     assert "spec" not in json.loads(write_node(Node("node-1", status=STATUS)))

@@ -16,6 +16,7 @@ import (
 )
 
 var targets = map[string]target{
+	"admission": kubelet.AnswerAdmission,
 	"actions": kuberuntime.AnswerActions,
 	"backoff": kuberuntime.AnswerBackOff,
 	"configs": kuberuntime.AnswerConfigs,

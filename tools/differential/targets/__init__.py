@@ -1,6 +1,7 @@
 """The targets: what their histories are, and how the agent answers them.
 
 actions computePodActions, grace periods, and who waits for whom at the end
+admission which pods a node refuses, and why: resources, labels, taints, ports, declared features
 backoff how long a container that keeps ending waits, and what is told of it
 configs what a container runtime is asked to make, and how often a container was restarted by its logs
 drivers is a plugin taken, by its name and its versions
@@ -24,6 +25,7 @@ status  generateAPIPodStatus, and the status manager up to its writes
 
 from tools.differential.target import Target
 from tools.differential.targets.actions import ActionsTarget
+from tools.differential.targets.admission import AdmissionTarget
 from tools.differential.targets.backoff import BackOffTarget
 from tools.differential.targets.configs import ConfigsTarget
 from tools.differential.targets.drivers import DriversTarget
@@ -46,6 +48,7 @@ from tools.differential.targets.status import StatusTarget
 
 TARGETS: tuple[Target, ...] = (
     ActionsTarget(),
+    AdmissionTarget(),
     BackOffTarget(),
     ConfigsTarget(),
     DriversTarget(),
