@@ -13,7 +13,8 @@
 
 Mirrors the kubelet's pkg/kubelet/kubelet_node_status.go, nodestatus/setters.go and component-helpers' Lease controller.
 Guaranteed: a Node that somebody deleted is made again; an API server that is away neither ends a thread nor makes the
-agent unhealthy; nothing of the Node is written but labels of ours, its status and its Lease; of a new one its taints and pod CIDR, too.
+agent unhealthy; nothing of the Node is written but labels of ours, its status and its Lease, and, of a new one, its
+taints and pod CIDR.
 
 Imported by `agent.modes` only.
 """

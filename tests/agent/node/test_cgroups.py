@@ -113,7 +113,9 @@ def write(root: Path, files: dict[str, str]) -> None:
         pytest.param("", "", {}, True, NONE, id="no control groups"),
     ],
 )
-def test_limits(mounts: str, groups: str, files: dict[str, str], own: bool, expected: Limits, tmp_path: Path) -> None:
+def test_n103_limits(
+    mounts: str, groups: str, files: dict[str, str], own: bool, expected: Limits, tmp_path: Path
+) -> None:
     write(tmp_path, {"proc/self/mounts": mounts, "proc/self/cgroup": groups})
     write(tmp_path / "sys/fs/cgroup", files)
     assert expected == limits(tmp_path, own=own)

@@ -56,7 +56,7 @@ GROUP = {"proc/self/mounts": "c /cg cgroup2 rw 0 0", "proc/self/cgroup": "0::/a"
         ),
     ],
 )
-def test_capacity_is_read_of_the_machine(
+def test_n102_n103_capacity_is_read_of_the_machine(
     files: dict[str, str], own_processes: bool, expected: tuple[str, str], tmp_path: Path
 ) -> None:
     write(tmp_path, {"proc/meminfo": MEMINFO, **files})
@@ -80,7 +80,7 @@ def test_capacity_is_read_of_the_machine(
         ),
     ],
 )
-def test_names_of_the_machine(files: dict[str, str], expected: tuple[str, str], tmp_path: Path) -> None:
+def test_n104_names_of_the_machine(files: dict[str, str], expected: tuple[str, str], tmp_path: Path) -> None:
     write(tmp_path, files)
     made = machine(tmp_path)
     assert expected == (made.machine_id, made.system_uuid)

@@ -309,7 +309,9 @@ def asking_port(number: int) -> tuple[Container, ...]:
         pytest.param(pod_of(asking({"cpu": "9"}), priority=2 * 10**9 - 1), "OutOfcpu", id="of a high priority"),
         pytest.param(replace(pod_of(asking({"cpu": "9"})), static=True), None, id="static"),
         pytest.param(
-            replace(pod_of(asking({"cpu": "9"}), node_selector={"pool": "b"}), static=True), "NodeAffinity", id="elsewhere"
+            replace(pod_of(asking({"cpu": "9"}), node_selector={"pool": "b"}), static=True),
+            "NodeAffinity",
+            id="elsewhere",
         ),
     ],
 )
