@@ -109,7 +109,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         startup=startup.get,
         source_synced=lambda: source.synced,
         host=Host(ip=runtime.host_ip),
-        node=lambda *, newest: reporter.node(newest=newest),
+        node=lambda *, newest: reporter.known_node(newest=newest),
         semantics=semantics,
         outlive=node.cri is not None,
         record=recorder.record,

@@ -118,7 +118,7 @@ class NodeReporter:
     def registered(self) -> bool:
         return self._registered.is_set()
 
-    def node(self, *, newest: bool) -> Node:
+    def known_node(self, *, newest: bool) -> Node:
         """As it was last read or written, else as it would be created. `newest`: as the API server has it, which is
         waited for; where it cannot be read now the same as without. From any thread."""
         if newest:

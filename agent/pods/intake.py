@@ -62,11 +62,15 @@ class Intake:
     def _take(self, pod: Pod) -> None:
         state = PodState(pod, takes_room=not (is_terminal(pod.status.phase) and self._is_over(pod.uid)))
         if not is_to_end(pod):
-            active = (s for s in list(self._states.values()) if s.takes_room and s.stage is not Stage.TERMINATED)
-            refusal = self._refusal(pod, [s.pod for s in active])
+            refusal = self._refusal(pod, self._active())
             if refusal is not None:
                 self._refuse(state, refusal)
         self._states[pod.uid] = state
+
+    def _active(self) -> list[Pod]:
+        """The pods that take room (GetActivePods)."""
+        states = list(self._states.values())
+        return [state.pod for state in states if state.takes_room and state.stage is not Stage.TERMINATED]
 
     def _refusal(self, pod: Pod, others: Sequence[Pod]) -> admission.Refusal | None:
         """A refusal is final: it is given for no Node that has changed since it was read."""

@@ -13,7 +13,7 @@ class Pods(Protocol):
 
 
 class NodeNow(Protocol):
-    """agent.node.registration.NodeReporter.node."""
+    """agent.node.registration.NodeReporter.known_node."""
 
     def __call__(self, *, newest: bool) -> Node: ...
 

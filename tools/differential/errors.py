@@ -1,7 +1,8 @@
 """Errors for a copy of the agent, one at a time: each must be found, or the comparison sees less than it says.
 `planted` looks for them."""
 
-from tools.differential.errors_around import ADMISSION, AROUND
+from tools.differential.errors_admission import ADMISSION
+from tools.differential.errors_around import AROUND
 from tools.differential.planted_error import Planted
 
 _HTTP, _REPLY, _URL, _TLS = "probe/http.py", "probe/reply.py", "probe/url.py", "probe/tls.py"

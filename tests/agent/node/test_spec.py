@@ -122,13 +122,13 @@ def test_n101_a_node_that_is_new_or_was_seen_since_its_start_was_not_started_aga
 
 def test_am7_the_node_that_pods_are_admitted_by(api: FakeApiServer, client: Client) -> None:
     reporter = NodeReporter(client, replace(FACTS, taints=(GPU,)), list, update_s=10)
-    of_start = [reporter.node(newest=newest) for newest in (False, True)]
+    of_start = [reporter.known_node(newest=newest) for newest in (False, True)]
     reporter.register()
     reporter.report()
     api.put({**api.get("Node", "node-1"), "spec": {"taints": [{"key": "new", "effect": "NoExecute"}]}})
-    read = [reporter.node(newest=newest).taints for newest in (False, True)]
+    read = [reporter.known_node(newest=newest).taints for newest in (False, True)]
     api.answer_next(500, method="GET")
-    read.append(reporter.node(newest=True).taints)
+    read.append(reporter.known_node(newest=True).taints)
     assert [(GPU,)] * 2 == [node.taints for node in of_start]
     assert {node.status.allocatable["cpu"] for node in of_start} == {"4"}
     assert [(GPU,), (Taint("new", "", "NoExecute"),), (GPU,)] == read
