@@ -98,6 +98,11 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         semantics=semantics,
         restored=NOTHING_KEPT if kept is None else kept.restored,
     )
+    pressure = pressure_watch(node, ran.folders)
+    heartbeats = client.branch(attempts=ATTEMPTS)
+    reporter = node_reporter(
+        heartbeats, node, ran, semantics, lambda: causes(ran, loop, time.monotonic()), pressure, recorder.record
+    )
     loop: PodLoop = PodLoop(
         inbox,
         table,
@@ -109,17 +114,12 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         startup=startup.get,
         source_synced=lambda: source.synced,
         host=Host(ip=runtime.host_ip),
-        node=lambda *, newest: reporter.known_node(newest=newest),
+        nodes=reporter,
         semantics=semantics,
         outlive=node.cri is not None,
         record=recorder.record,
         grants=GrantedFile(Path(node.root_dir, "granted_resources.json")),
         abandon=ran.abandon,
-    )
-    pressure = pressure_watch(node, ran.folders)
-    heartbeats = client.branch(attempts=ATTEMPTS)
-    reporter: NodeReporter = node_reporter(
-        heartbeats, node, ran, semantics, lambda: causes(ran, loop, time.monotonic()), pressure, recorder.record
     )
     lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
     plugins = PluginManager(Path(node.root_dir, "plugins_registry"), handlers())

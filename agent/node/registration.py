@@ -118,13 +118,18 @@ class NodeReporter:
     def registered(self) -> bool:
         return self._registered.is_set()
 
-    def known_node(self, *, newest: bool) -> Node:
-        """As it was last read or written, else as it would be created. `newest`: as the API server has it, which is
-        waited for; where it cannot be read now the same as without. From any thread."""
-        if newest:
-            with contextlib.suppress(*FAILURES):
-                return parse_node(self._client.get(paths.node(self._facts.name)))
+    def known_node(self) -> Node:
+        """As it was last read or written, else as it would be created. From any thread."""
         return self._known or self._new()
+
+    def read_node(self) -> Node | None:
+        """As the API server has it, which is waited for; None where it cannot be read. From any thread."""
+        try:
+            return parse_node(self._client.get(paths.node(self._facts.name)))
+        except NotFound:
+            return self._new()
+        except FAILURES:
+            return None
 
     def turn(self) -> float:
         """Registers the Node if it is not, and reports; returns the seconds until the next turn."""

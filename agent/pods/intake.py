@@ -11,7 +11,7 @@ from contextlib import suppress
 from agent.events.event import WARNING, Event, Record, about_pod
 from agent.model import Node, Pod
 from agent.pods import admission
-from agent.pods.partners import NodeNow, Pods, Statuses, StoppableRuntime
+from agent.pods.partners import Nodes, Pods, Statuses, StoppableRuntime
 from agent.pods.state import PodState, Stage, is_to_end
 from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import ContainerPhase
@@ -31,41 +31,49 @@ class Intake:
         statuses: Statuses,
         states: dict[str, PodState],
         *,
-        node: NodeNow,
+        nodes: Nodes,
         semantics: Semantics,
         record: Record,
         again: Callable[[str], None],
     ) -> None:
         self._pods, self._runtime, self._statuses = pods, runtime, statuses
         self._states = states
-        self._node, self._features = node, semantics.declared_features
+        self._nodes, self._features = nodes, semantics.declared_features
         self._newest: Node | None = None  # read for a pod of this turn
+        self._unreadable = False  # in this turn
         self._record, self._again = record, again
 
     def take(self) -> set[str]:
         """Takes or refuses the pods that are new; returns their uids. Those after one of which it is not known yet what
         the runtime has wait for it: it comes again."""
         taken: set[str] = set()
-        self._newest = None
+        self._newest, self._unreadable = None, False
         new = (self._pods.pod_by_uid(uid) for uid in self._pods.uids() - self._states.keys())
         for pod in sorted((pod for pod in new if pod is not None), key=lambda pod: (pod.created_at or 0.0, pod.uid)):
             if not self._runtime.ready(pod.uid):
                 break
             try:
-                self._take(pod)
-                taken.add(pod.uid)
+                if self._take(pod):
+                    taken.add(pod.uid)
+                else:
+                    self._again(pod.uid)
             except Exception:
                 log.exception("pod not taken in", extra={"uid": pod.uid})
                 self._again(pod.uid)
         return taken
 
-    def _take(self, pod: Pod) -> None:
+    def _take(self, pod: Pod) -> bool:
+        """False: it cannot be decided now."""
         state = PodState(pod, takes_room=not (is_terminal(pod.status.phase) and self._is_over(pod.uid)))
         if not is_to_end(pod):
             refusal = self._refusal(pod, self._active())
+            if refusal is not None and self._unreadable:
+                log.warning("pod waits until the Node can be read", extra={**state.facts, "reason": refusal.text})
+                return False
             if refusal is not None:
                 self._refuse(state, refusal)
         self._states[pod.uid] = state
+        return True
 
     def _active(self) -> list[Pod]:
         """The pods that take room (GetActivePods)."""
@@ -73,13 +81,13 @@ class Intake:
         return [state.pod for state in states if state.takes_room and state.stage is not Stage.TERMINATED]
 
     def _refusal(self, pod: Pod, others: Sequence[Pod]) -> admission.Refusal | None:
-        """A refusal is final: it is given for no Node that has changed since it was read."""
-        node = self._newest or self._node(newest=False)
-        refusal = admission.refusal(pod, others, node, self._features)
-        if refusal is None or self._newest is not None:
+        """A refusal is final: it is given by no Node that may have changed since it was read."""
+        refusal = admission.refusal(pod, others, self._newest or self._nodes.known_node(), self._features)
+        if refusal is None or self._newest is not None or self._unreadable:
             return refusal
-        self._newest = self._node(newest=True)
-        return admission.refusal(pod, others, self._newest, self._features)
+        self._newest = self._nodes.read_node()
+        self._unreadable = self._newest is None
+        return refusal if self._newest is None else admission.refusal(pod, others, self._newest, self._features)
 
     def _is_over(self, uid: str) -> bool:
         """An agent before us has ended it: nothing of it is there that runs (isPodStatusCacheTerminal)."""

@@ -12,10 +12,11 @@ class Pods(Protocol):
     def uids(self) -> frozenset[str]: ...
 
 
-class NodeNow(Protocol):
-    """agent.node.registration.NodeReporter.known_node."""
+class Nodes(Protocol):
+    """The part of agent.node.registration.NodeReporter that is used."""
 
-    def __call__(self, *, newest: bool) -> Node: ...
+    def known_node(self) -> Node: ...
+    def read_node(self) -> Node | None: ...
 
 
 class ProbeWorkers(Protocol):

@@ -1,4 +1,7 @@
-"""What the control groups of the agent leave it of memory and processors."""
+"""What the control groups of the agent leave it of memory and processors.
+
+A kubelet in a container reports its host: kubernetes #92638 and #97066 (LXD), cadvisor #2698 (kind, k3d).
+"""
 
 from fractions import Fraction
 from pathlib import Path
@@ -92,7 +95,7 @@ def write(root: Path, files: dict[str, str]) -> None:
             {"memory/memory.limit_in_bytes": "1073741824\n"},
             True,
             Limits(None, GIB),
-            id="version 1 in a container that sees its own group as the root",
+            id="cadvisor #2698: a container that sees its own group as the root",
         ),
         pytest.param(
             HYBRID,

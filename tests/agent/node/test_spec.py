@@ -122,13 +122,12 @@ def test_n101_a_node_that_is_new_or_was_seen_since_its_start_was_not_started_aga
 
 def test_am7_the_node_that_pods_are_admitted_by(api: FakeApiServer, client: Client) -> None:
     reporter = NodeReporter(client, replace(FACTS, taints=(GPU,)), list, update_s=10)
-    of_start = [reporter.known_node(newest=newest) for newest in (False, True)]
+    new = (reporter.known_node(), reporter.read_node())
     reporter.register()
     reporter.report()
     api.put({**api.get("Node", "node-1"), "spec": {"taints": [{"key": "new", "effect": "NoExecute"}]}})
-    read = [reporter.known_node(newest=newest).taints for newest in (False, True)]
+    known, read = reporter.known_node(), reporter.read_node()
     api.answer_next(500, method="GET")
-    read.append(reporter.known_node(newest=True).taints)
-    assert [(GPU,)] * 2 == [node.taints for node in of_start]
-    assert {node.status.allocatable["cpu"] for node in of_start} == {"4"}
-    assert [(GPU,), (Taint("new", "", "NoExecute"),), (GPU,)] == read
+    assert [((GPU,), "4")] * 2 == [node and (node.taints, node.status.allocatable["cpu"]) for node in new]
+    assert ((GPU,), (Taint("new", "", "NoExecute"),)) == (known.taints, read and read.taints)
+    assert reporter.read_node() is None

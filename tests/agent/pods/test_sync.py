@@ -65,7 +65,7 @@ class Node:
             startup=self.startup.get,
             source_synced=lambda: True,
             host=Host("127.0.1.1"),
-            node=self.node,
+            nodes=self,
             semantics=semantics,
             record=lambda event: self.told.append((event.about.field_path, event.type, event.reason, event.message)),
             grants=grants,
@@ -73,9 +73,12 @@ class Node:
             monotonic=self.clock,
         )
 
-    def node(self, *, newest: bool) -> model.Node:
-        self.asked += newest
-        return self.newest if newest else self.as_read
+    def known_node(self) -> model.Node:
+        return self.as_read
+
+    def read_node(self) -> model.Node | None:
+        self.asked += 1
+        return self.newest
 
     def put(self, pod: Pod) -> None:
         self.pods[pod.uid] = pod

@@ -1,4 +1,8 @@
-"""The loop asks which pods its node takes, of the Node as it is."""
+"""The loop asks which pods its node takes, of the Node as it is.
+
+Kubelets have refused pods by old Nodes: kubernetes #85334 (a kubelet that starts and cannot list its Node), #93338 (a
+label that it has not seen yet), #100467; and for pods that had ended: #104560, #106884.
+"""
 
 from dataclasses import replace
 
@@ -53,6 +57,19 @@ def test_am7_the_newest_node_is_read_once_for_all_pods_of_a_turn(node: Node) -> 
         node.inbox.put(uid)
     node.settle()
     assert ({PodPhase.FAILED}, 1) == ({node.status(f"u{number}").phase for number in range(20)}, node.asked)
+
+
+def test_am7_while_the_node_cannot_be_read_a_pod_that_it_may_not_take_waits(
+    node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    node.newest = None
+    node.put(make_pod("c", uid="waits", name="waits", placement=ON_B))
+    node.put(make_pod("c", uid="runs", name="runs"))
+    assert (None, PodPhase.RUNNING) == (node.status("waits"), node.status("runs").phase)
+    assert {"pod waits until the Node can be read"} == {record.getMessage() for record in caplog.records}
+    node.newest = replace(node.as_read, labels={"pool": "b"})
+    node.after(10.0)
+    assert node.status("waits").phase == PodPhase.RUNNING
 
 
 def test_am8_pods_that_run_take_their_room_until_they_have_ended(node: Node) -> None:
