@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
+from agent.placement import Placement, Taint
+
 
 class Result(Enum):
     """Outcome of a probe, as pkg/kubelet/prober/results: the numbers are those kubelet exports to Prometheus."""
@@ -115,6 +117,9 @@ MOST_RESTARTS = 2**31 - 1
 class ContainerPort:
     container_port: int
     name: str = ""
+    host_port: int = 0  # 0: none
+    host_ip: str = ""
+    protocol: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +279,7 @@ class Pod:
     generation: int = 0
     static: bool = False  # not from the API server
     mirror: bool = False  # stands there for a static pod
+    placement: Placement = field(default_factory=Placement)
     beyond: tuple[str, ...] = ()  # as a container's
     status: PodStatus = field(default_factory=PodStatus)
 
@@ -358,6 +364,8 @@ class Node:
     annotations: Mapping[str, str] = field(default_factory=dict)
     unschedulable: bool = False
     is_being_deleted: bool = False
+    taints: tuple[Taint, ...] = ()
+    pod_cidrs: tuple[str, ...] = ()
     status: NodeStatus = field(default_factory=NodeStatus)
 
 

@@ -19,6 +19,7 @@ from agent.semantics import GATES, MAX_CONTAINER_RESTART_PERIOD_S, chosen
 from component import settings as reader
 from component.settings import Section, SettingsError
 from component.text import REFERENCE, expand
+from kube.selector import Operator, SelectorError, requirement
 
 Seconds = Annotated[int, Meta(ge=1, le=86_400 * 366, description="whole seconds, 1 to 31622400")]
 Quantity = Annotated[
@@ -37,6 +38,7 @@ RestartPeriod = Annotated[int, Meta(ge=1, le=MAX_CONTAINER_RESTART_PERIOD_S, des
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1, description="a whole number, 1 or more")]
 POD_CIDR = "an IPv4 network of at most /30, as 127.20.1.0/24"
 MAX_PODS = 110  # of a kubelet
+OF_RESOURCES = ("capacity", "systemReserved", "kubeReserved")
 
 
 class Listen(Section, frozen=True):
@@ -77,14 +79,25 @@ class Cri(Section, frozen=True):
     request_timeout_seconds: Annotated[int, Meta(ge=1, le=3600, description="whole seconds, 1 to 3600")] = 120
 
 
+class TaintSection(Section, frozen=True):
+    key: NonEmpty
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    value: str = ""
+
+
 class Kubelet(Section, frozen=True):
-    """Mode `kubelet`: the node that the agent is. `cri` None: containers are processes, with addresses of podCIDR."""
+    """Mode `kubelet`: the node that the agent is. `cri` None: containers are processes, with addresses of podCIDR.
+    `capacity`: overrides what is read of the machine. `system_reserved`, `kube_reserved`: what pods may not have of it.
+    `register_with_taints`: of a Node that the agent creates."""
 
     node_name: NodeName
     root_dir: NonEmpty
     pod_cidr: NonEmpty | None = msgspec.field(name="podCIDR", default=None)
     cri: Cri | None = None
-    capacity: dict[str, Quantity] = msgspec.field(default_factory=lambda: {"cpu": "4", "memory": "8Gi", "pods": "110"})
+    capacity: dict[str, Quantity] = msgspec.field(default_factory=dict)
+    system_reserved: dict[str, Quantity] = msgspec.field(default_factory=dict)
+    kube_reserved: dict[str, Quantity] = msgspec.field(default_factory=dict)
+    register_with_taints: tuple[TaintSection, ...] = ()
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     lease_duration_seconds: Seconds = 40
     node_status_update_seconds: Seconds = 10
@@ -144,12 +157,18 @@ def parse(text: bytes, environ: Mapping[str, str] = os.environ) -> Settings:
 
 
 def _with_text_quantities(document: object) -> object:
-    """`cpu: 4` is what people write: whole numbers in capacity are taken as the text they look like."""
+    """`cpu: 4` is what people write: whole numbers of resources are taken as the text they look like."""
     match document:
-        case {"kubelet": {"capacity": dict(capacity), **kubelet}, **others}:
-            texts = {k: str(v) if type(v) is int and v.bit_length() < 64 else v for k, v in capacity.items()}
-            return {**others, "kubelet": {**kubelet, "capacity": texts}}
+        case {"kubelet": dict(kubelet), **others}:
+            texts = {key: _with_texts(kubelet[key]) for key in OF_RESOURCES if key in kubelet}
+            return {**others, "kubelet": {**kubelet, **texts}}
     return document
+
+
+def _with_texts(given: object) -> object:
+    if not isinstance(given, dict):
+        return given
+    return {k: str(v) if type(v) is int and v.bit_length() < 64 else v for k, v in given.items()}
 
 
 def _with_profile(document: Any) -> Any:  # noqa: ANN401 - what YAML gives
@@ -271,8 +290,29 @@ def _check_pressure(kubelet: Kubelet) -> None:
         raise SettingsError("kubelet.evictionPressureTransitionPeriod: is no duration, allowed: one, as 5m or 1m30s")
 
 
+def _check_reserved(kubelet: Kubelet) -> None:
+    from agent.node.reserved import RESERVABLE  # late: other modes have no use for it
+
+    for key, given in (("systemReserved", kubelet.system_reserved), ("kubeReserved", kubelet.kube_reserved)):
+        for name in given.keys() - set(RESERVABLE):
+            raise SettingsError(f"kubelet.{key}.{name}: cannot be reserved, allowed: {', '.join(RESERVABLE)}")
+
+
+def _check_taints(taints: tuple[TaintSection, ...]) -> None:
+    for index, taint in enumerate(taints):
+        key = f"kubelet.registerWithTaints[{index}]"
+        try:
+            requirement(taint.key, Operator.IN, [taint.value])
+        except SelectorError as e:
+            raise SettingsError(f"{key}: {e}, allowed: key and value as of a label") from e
+        if any((taint.key, taint.effect) == (other.key, other.effect) for other in taints[:index]):
+            raise SettingsError(f"{key}: is there twice, allowed: each key once with each effect")
+
+
 def _check_kubelet(kubelet: Kubelet) -> None:
     _check_pressure(kubelet)
+    _check_reserved(kubelet)
+    _check_taints(kubelet.register_with_taints)
     for name in kubelet.feature_gates.keys() - GATES.keys():
         raise SettingsError(f"kubelet.featureGates.{name}: is no gate of ours, allowed: {', '.join(sorted(GATES))}")
     semantics = chosen(kubelet.compat, kubelet.feature_gates.items())

@@ -215,6 +215,11 @@ class CriRuntime:
             self._writer.remove_sandbox(sandbox.id)
         shutil.rmtree(self._folder(uid), ignore_errors=True)
 
+    def use_pod_cidr(self, cidr: str) -> None:
+        """Pods get addresses of this block, where the CNI configuration leaves that to the runtime."""
+        self._may_change()
+        self._writer.use_pod_cidr(cidr)
+
     # --- small things ---
 
     def _calls_of(self, uid: str) -> Calls:

@@ -23,6 +23,8 @@ PULL_S = 3600.0
 IMAGES_S = 10.0
 """So that a list that hangs does not keep us from asking how the runtime is, which would make the node not ready."""
 MOST_BYTES = 2**63 - 1  # of an image: the API server refuses a Node with more
+CIDR_S = 10.0
+"""The thread that writes the Node's status waits for it."""
 FOLDERS_S = 30.0
 """It is asked every ten seconds; a kubelet waits for its answer as long as for any other."""
 
@@ -104,6 +106,12 @@ class CriWriter(CriReader):
         answer = self._client.call(cri.ListImagesRequest(), cri.ListImagesResponse, deadline_s=deadline_s)
         found = ((i.id, min(i.size, MOST_BYTES), i.repo_digests, i.repo_tags) for i in answer.images)
         return tuple(Image(id_, size, tuple(digests), tuple(tags)) for id_, size, digests, tags in found)
+
+    def use_pod_cidr(self, cidr: str) -> None:
+        """Tells the runtime which addresses pods have."""
+        config = cri.RuntimeConfig(network_config=cri.NetworkConfig(pod_cidr=cidr))
+        request = cri.UpdateRuntimeConfigRequest(runtime_config=config)
+        self._client.call(request, cri.UpdateRuntimeConfigResponse, deadline_s=min(CIDR_S, self._client.deadline_s))
 
     def folders(self) -> tuple[str, str]:
         """Where images and containers are: of several file systems the first, as for a kubelet. Containers that are

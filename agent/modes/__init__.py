@@ -4,6 +4,7 @@
     node      checks on the host, and a second opinion on the health pods beside the kubelet's
     kubelet   the kubelet of a node that has none
     sources   of mode kubelet: where its pods come from
+    facts     no mode: what that node is, from the settings and the machine
     once      no mode: each check of the settings once, for people
     reload    no mode: the settings, read again while a mode runs
 

@@ -19,13 +19,12 @@ from agent.cri.guard import KubeletGuard
 from agent.cri.readiness import Readiness
 from agent.events.event import Record, of_container
 from agent.events.recorder import Recorder
+from agent.modes.facts import node_facts, pressure_watch
 from agent.modes.sources import PodSources
-from agent.node.facts import NodeFacts, in_order, other_causes
+from agent.node.facts import in_order, other_causes
 from agent.node.found import Found
 from agent.node.lease import LeaseKeeper
-from agent.node.machine import machine, resources
-from agent.node.measure import Folders, Measure, PressureWatch
-from agent.node.pressure import duration_s, thresholds_of
+from agent.node.measure import Folders, PressureWatch
 from agent.node.registration import NodeReporter
 from agent.pleg.cache import Cache
 from agent.pleg.events import EventType, PodEvent
@@ -100,7 +99,12 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         semantics=semantics,
         restored=NOTHING_KEPT if kept is None else kept.restored,
     )
-    loop = PodLoop(
+    pressure = pressure_watch(node, ran.folders)
+    heartbeats = client.branch(attempts=ATTEMPTS)
+    reporter = node_reporter(
+        heartbeats, node, ran, semantics, lambda: causes(ran, loop, time.monotonic()), pressure, recorder.record
+    )
+    loop: PodLoop = PodLoop(
         inbox,
         table,
         SeenRuntime(runtime, events, wake=inbox.put),
@@ -111,17 +115,12 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         startup=startup.get,
         source_synced=lambda: sources.synced,
         host=Host(ip=runtime.host_ip),
-        max_pods=node.most_pods,
+        nodes=reporter,
         semantics=semantics,
         outlive=node.cri is not None,
         record=recorder.record,
         grants=GrantedFile(Path(node.root_dir, "granted_resources.json")),
         abandon=ran.abandon,
-    )
-    pressure = pressure_watch(node, ran.folders)
-    heartbeats = client.branch(attempts=ATTEMPTS)
-    reporter = node_reporter(
-        heartbeats, node, ran, semantics, lambda: causes(ran, loop, time.monotonic()), pressure, recorder.record
     )
     lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
     plugins = PluginManager(Path(node.root_dir, "plugins_registry"), handlers())
@@ -163,7 +162,8 @@ class Containers:
     """What runs them, and what tells the sync loop of them. `readiness`: what the node says of it. `refusal`: why
     nothing may be run, "" for nothing. `folders`: where a container runtime has images and containers. `found`: what
     the Node says of it; nothing is attached to ours. `told`: what reads what the runtime tells by itself, started
-    before `events`, which ask whether it does. `abandon`: gives up what is being made for a pod."""
+    before `events`, which ask whether it does. `abandon`: gives up what is being made for a pod.
+    `use_pod_cidr`: the Node has this block of pod addresses; processes go by that of the settings."""
 
     runtime: "ProcessRuntime | CriRuntime"
     events: EventGenerator
@@ -173,6 +173,7 @@ class Containers:
     folders: Callable[[], Folders] | None = None
     told: tuple[Service, ...] = ()
     abandon: Callable[[str], None] = lambda _uid: None
+    use_pod_cidr: Callable[[str], None] = lambda _cidr: None
 
 
 def processes(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
@@ -227,6 +228,7 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> C
         runtime.folders,
         told,
         abandon=runtime.abandon,
+        use_pod_cidr=runtime.use_pod_cidr,
     )
 
 
@@ -249,18 +251,6 @@ def causes(ran: Containers, loop: PodLoop, monotonic: float) -> list[str]:
     return in_order(runtime=readiness.runtime_errors(monotonic, others), network=readiness.network_errors())
 
 
-def node_facts(kubelet: Kubelet, address: str, semantics: Semantics) -> NodeFacts:
-    return NodeFacts(
-        name=kubelet.node_name,
-        address=address,
-        capacity={**resources(Path(kubelet.root_dir)), **kubelet.capacity, "pods": str(kubelet.most_pods)},
-        labels=kubelet.labels,
-        machine=machine(),
-        kubelet_version=f"{semantics.profile}-readygate",
-        declared_features=semantics.declared_features,
-    )
-
-
 def node_reporter(
     client: Client,
     node: Kubelet,
@@ -277,15 +267,9 @@ def node_reporter(
         update_s=float(node.node_status_update_seconds),
         found=lambda: replace(ran.found(), pressures=pressure.conditions),
         record=record,
+        use_pod_cidr=ran.use_pod_cidr,
         get_on_exists_only=semantics.kubelet_registration_get_on_exists_only,
     )
-
-
-def pressure_watch(node: Kubelet, folders: Callable[[], Folders] | None) -> PressureWatch:
-    """By the kubelet's own settings; without a threshold there is nothing to watch."""
-    keys = (node.eviction_hard, node.eviction_soft, node.eviction_soft_grace_period, node.eviction_minimum_reclaim)
-    transition_s = duration_s(node.eviction_pressure_transition_period) or 0.0
-    return PressureWatch(thresholds_of(*keys), transition_s, Measure(Path(node.root_dir), folders=folders))
 
 
 class CloseClient:

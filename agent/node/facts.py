@@ -3,15 +3,15 @@
 Mirrors the setters of pkg/kubelet/nodestatus/setters.go, v1.36.3, that a node without devices needs.
 """
 
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from agent.model import Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
 from agent.node.found import NOTHING, Found, reported_images
-from agent.node.machine import Machine
+from agent.node.machine import Machine, quantity
+from agent.placement import Taint
 from kube.contract import CONDITION_READY, STATUS_FALSE, STATUS_TRUE
 
 RUNTIME_VERSION = "readygate-process://1"
@@ -82,7 +82,8 @@ LONGEST_QUANTITY = 100  # the API server writes none of half of that
 class NodeFacts:
     """What does not change while the agent runs. `capacity`: resource name -> quantity. `declared_features`: of the
     kubelet, which pods may need to be scheduled to the node; None: what the Node says of them stays. `attaches`: does a
-    controller attach the node's volumes? `kubelet_port`: of the API of a kubelet's own; 0: there is none."""
+    controller attach the node's volumes? `kubelet_port`: of the API of a kubelet's own; 0: there is none.
+    `reserved`: what pods may not have, by resource. `taints`, `pod_cidr`: of a Node that the agent creates."""
 
     name: str
     address: str
@@ -93,6 +94,9 @@ class NodeFacts:
     declared_features: tuple[str, ...] | None = None
     attaches: bool = False
     kubelet_port: int = 0
+    reserved: Mapping[str, Fraction] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    pod_cidr: str = ""
 
 
 def labels(facts: NodeFacts) -> dict[str, str]:
@@ -105,7 +109,14 @@ def labels(facts: NodeFacts) -> dict[str, str]:
 def new_node(facts: NodeFacts, errors: Sequence[str], wall: float, found: Found = NOTHING) -> Node:
     """The Node to create."""
     status = node_status(facts, NodeStatus(), errors, wall, found)
-    return Node(facts.name, labels=labels(facts), annotations=_annotations(facts), status=status)
+    return Node(
+        facts.name,
+        labels=labels(facts),
+        annotations=_annotations(facts),
+        taints=facts.taints,
+        pod_cidrs=(facts.pod_cidr,) if facts.pod_cidr else (),
+        status=status,
+    )
 
 
 def label_changes(facts: NodeFacts, node: Node) -> dict[str, str | None]:
@@ -167,7 +178,7 @@ def node_status(
     return NodeStatus(
         addresses=(NodeAddress("InternalIP", facts.address), NodeAddress("Hostname", facts.name)),
         capacity=capacity,
-        allocatable=_without_huge_pages({**kept, **capacity}, capacity),
+        allocatable=_without_huge_pages({**kept, **_without(facts.reserved, capacity)}, capacity),
         info=NodeInfo(
             architecture=facts.machine.architecture,
             boot_id=facts.machine.boot_id,
@@ -177,7 +188,7 @@ def node_status(
             machine_id=facts.machine.machine_id,
             operating_system=LINUX,
             os_image=facts.machine.os_image,
-            system_uuid=facts.machine.machine_id,
+            system_uuid=facts.machine.system_uuid,
             swap_bytes=facts.machine.swap_bytes or old.info.swap_bytes,
         ),
         conditions=tuple(_timed(condition, before.get(condition.type), wall) for condition in conditions),
@@ -235,6 +246,13 @@ def dropped(written: NodeStatus, kept: NodeStatus) -> frozenset[str]:
     nothing = (None, ())
     missing = (name for name in YOUNG if getattr(kept, name) in nothing)
     return frozenset(name for name in missing if getattr(written, name) not in nothing)
+
+
+def reboot(facts: NodeFacts, old: NodeStatus) -> str:
+    """What is to be told of it where the machine was started again since the last report; "": nothing."""
+    if old.info.boot_id in ("", facts.machine.boot_id):
+        return ""
+    return f"Node {facts.name} has been rebooted, boot id: {facts.machine.boot_id}"
 
 
 def ready_status(status: NodeStatus) -> str:
@@ -305,14 +323,24 @@ def _is_extended(resource: str) -> bool:
     return "/" in resource and "kubernetes.io/" not in resource and not resource.startswith("requests.")
 
 
+def _without(reserved: Mapping[str, Fraction], capacity: Mapping[str, str]) -> dict[str, str]:
+    """What is left for pods."""
+    return {name: _less(value, reserved[name]) if name in reserved else value for name, value in capacity.items()}
+
+
 def _without_huge_pages(allocatable: dict[str, str], capacity: Mapping[str, str]) -> dict[str, str]:
     """What is set aside for huge pages is no memory for anything else."""
-    huge = [amount(quantity) for name, quantity in capacity.items() if name.startswith(HUGE_PAGES)]
-    memory = amount(allocatable.get("memory", "0"))
-    if not huge or (not any(huge) and "memory" in allocatable) or isinstance(memory, str):
+    huge = [amount(value) for name, value in capacity.items() if name.startswith(HUGE_PAGES)]
+    if not huge or (not any(huge) and "memory" in allocatable):
         return allocatable
-    left = memory - sum(pages for pages in huge if not isinstance(pages, str))
-    return {**allocatable, "memory": str(max(0, math.ceil(left)))}
+    pages = sum((value for value in huge if not isinstance(value, str)), Fraction())
+    return {**allocatable, "memory": _less(allocatable.get("memory", "0"), pages)}
+
+
+def _less(value: str, taken: Fraction) -> str:
+    """Never below 0."""
+    number = amount(value)
+    return value if isinstance(number, str) else quantity(max(Fraction(), number - taken))
 
 
 def _missing_capacity(capacity: Mapping[str, str]) -> list[str]:

@@ -16,12 +16,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from agent.events.event import NORMAL, Event, Record, about_node, record_nothing
+from agent.events.event import NORMAL, WARNING, Event, Record, about_node, record_nothing
 from agent.model import Node, NodeStatus
 from agent.node import facts as node_facts
 from agent.node.facts import NodeFacts
 from agent.node.found import NOTHING, Found
 from agent.node.outage import FAILURES, Outage
+from agent.processes.command import RuntimeUnavailable
 from agent.wire.node import parse_node, registration_patch, status_patch, write_node
 from component.backoff import Backoff
 from component.loop import Loop
@@ -43,6 +44,7 @@ READY_GRACE_S = 120.0  # nodeReadyGracePeriod
 STUCK_AFTER_S = 60.0
 REASON_READY, REASON_NOT_READY = "NodeReady", "NodeNotReady"
 REASON_SCHEDULABLE, REASON_NOT_SCHEDULABLE = "NodeSchedulable", "NodeNotSchedulable"
+REASON_REBOOTED = "NodeRebooted"
 
 
 class NodeClient(Protocol):
@@ -55,6 +57,7 @@ class NodeClient(Protocol):
 
 class NodeReporter:
     """A Service. `errors` tells why the node is not ready, `found` what else there is to report; they must not wait.
+    `use_pod_cidr` gives the runtime the block of addresses that the Node has; may raise RuntimeUnavailable.
 
     Healthy while it is alive and progresses; an API server that is away does not make it unhealthy.
     """
@@ -70,6 +73,7 @@ class NodeReporter:
         update_s: float,
         found: Callable[[], Found] = lambda: NOTHING,
         record: Record = record_nothing,
+        use_pod_cidr: Callable[[str], None] = lambda _cidr: None,
         get_on_exists_only: bool = False,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
@@ -82,7 +86,10 @@ class NodeReporter:
         self._update_s = update_s
         self._record = record
         self._get_on_exists_only = get_on_exists_only
+        self._use_pod_cidr = use_pod_cidr
+        self._pod_cidr = ""  # that the runtime has
         self._unschedulable = False  # as it was told
+        self._rebooted = False  # that was told
         self._unknown: frozenset[str] = frozenset()  # to the API server, which drops it: no change each time
         self._wall = wall
         self._monotonic = monotonic
@@ -117,6 +124,19 @@ class NodeReporter:
         node = self._known
         return node if self.registered and node is not None and node.uid and not node.is_being_deleted else None
 
+    def known_node(self) -> Node:
+        """As it was last read or written, else as it would be created. From any thread."""
+        return self._known or self._new()
+
+    def read_node(self) -> Node | None:
+        """As the API server has it, which is waited for; None where it cannot be read. From any thread."""
+        try:
+            return parse_node(self._client.get(paths.node(self._facts.name)))
+        except NotFound:
+            return self._new()
+        except FAILURES:
+            return None
+
     def turn(self) -> float:
         """Registers the Node if it is not, and reports; returns the seconds until the next turn."""
         monotonic = self._monotonic()
@@ -150,7 +170,7 @@ class NodeReporter:
     def register(self) -> None:
         """Creates the Node, or puts right what an existing one was registered with. Raises one of FAILURES."""
         facts = self._facts
-        new = node_facts.new_node(facts, self._errors(), self._wall(), self._found())
+        new = self._new()
         try:
             self._client.create(paths.nodes(), write_node(new))
             log.info("node registered", extra={"node": facts.name})
@@ -185,8 +205,10 @@ class NodeReporter:
     def _report_once(self) -> bool:
         node = self._get()
         self._tell_of_orders(node)
+        changed = self._pod_cidr_changed(node)
         new = self._status(node.status)
-        changed = node_facts.changed(node.status, new) or bool(node_facts.required_labels(self._facts, node))
+        changed = changed or node_facts.changed(node.status, new)
+        changed = changed or bool(node_facts.required_labels(self._facts, node))
         first = self._reported_at is None
         if not changed and not first:
             if self._monotonic() - (self._reported_at or 0.0) < REPORT_S + self._delay_s:
@@ -204,6 +226,7 @@ class NodeReporter:
         if ready in ("", STATUS_TRUE):
             return bool(ready)
         self._tell_of_orders(old)
+        self._pod_cidr_changed(old)
         new = self._status(old.status)
         if node_facts.ready_status(new) != STATUS_TRUE:
             return False
@@ -214,7 +237,27 @@ class NodeReporter:
                 self.report()
         return True
 
+    def _new(self) -> Node:
+        return node_facts.new_node(self._facts, self._errors(), self._wall(), self._found())
+
+    def _pod_cidr_changed(self, node: Node) -> bool:
+        """Gives it to the runtime; True also where that does not take it (updatePodCIDR)."""
+        cidr = ",".join(node.pod_cidrs)
+        if cidr in ("", self._pod_cidr):
+            return False
+        try:
+            self._use_pod_cidr(cidr)
+        except RuntimeUnavailable as e:
+            log.warning("runtime did not take the addresses of pods", extra={"podCIDR": cidr, "error": str(e)})
+        else:
+            log.info("addresses of pods changed", extra={"podCIDR": cidr, "before": self._pod_cidr})
+            self._pod_cidr = cidr
+        return True
+
     def _status(self, old: NodeStatus) -> NodeStatus:
+        if (text := node_facts.reboot(self._facts, old)) and not self._rebooted:
+            self._rebooted = True
+            self._record(Event(about_node(self._facts.name), WARNING, REASON_REBOOTED, text))
         new = node_facts.node_status(self._facts, old, self._errors(), self._wall(), self._found())
         return replace(new, **{name: getattr(old, name) for name in self._unknown})
 

@@ -6,7 +6,9 @@
     folder    the static pods that the files of a folder hold; pure
     files     reads that folder when it changes, and every 20 seconds
     mirrors   the mirrors of static pods in the API server
-    admission is there room for one more pod; pure
+    admission may one more pod run here, and why not; pure
+    requests  what a pod asks for of the node's resources; pure
+    fitting   labels, taints and host ports that a pod fits or not; pure
     actions   which containers to start, which to end, in what order; pure (computePodActions)
     ending    ends containers: their preStop hooks first, the sidecars last
     hooks     lifecycle hooks, a thread each

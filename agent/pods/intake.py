@@ -1,16 +1,17 @@
 """Pods that come: the oldest first, each is taken or refused. As HandlePodAdditions of pkg/kubelet/kubelet.go, v1.36.3.
 
-One thread takes them in, so that no two are told there is room for both; it waits for nothing.
+One thread takes them in, so that no two are told there is room for both. It waits for nothing but, where it would
+refuse a pod, once a turn for the Node as the API server has it.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from agent.events.event import WARNING, Event, Record, about_pod
-from agent.model import Pod
+from agent.model import Node, Pod
 from agent.pods import admission
-from agent.pods.partners import Pods, Statuses, StoppableRuntime
+from agent.pods.partners import Nodes, Pods, Statuses, StoppableRuntime
 from agent.pods.state import PodState, Stage, is_to_end
 from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import ContainerPhase
@@ -30,28 +31,33 @@ class Intake:
         statuses: Statuses,
         states: dict[str, PodState],
         *,
-        max_pods: int,
+        nodes: Nodes,
         semantics: Semantics,
         record: Record,
         again: Callable[[str], None],
     ) -> None:
         self._pods, self._runtime, self._statuses = pods, runtime, statuses
         self._states = states
-        self._max_pods, self._features = max_pods, semantics.declared_features
+        self._nodes, self._features = nodes, semantics.declared_features
+        self._newest: Node | None = None  # read for a pod of this turn
+        self._unreadable = False  # in this turn
         self._record, self._again = record, again
 
     def take(self) -> set[str]:
         """Takes or refuses the pods that are new; returns their uids. Those after one of which it is not known yet what
         the runtime has wait for it: it comes again."""
         taken: set[str] = set()
+        self._newest, self._unreadable = None, False
         new = (self._pods.pod_by_uid(uid) for uid in self._pods.uids() - self._states.keys())
         ready = (pod for pod in new if pod is not None and not self._is_held_back(pod))
         for pod in sorted(ready, key=lambda pod: (pod.created_at or 0.0, pod.uid)):
             if not self._runtime.ready(pod.uid):
                 break
             try:
-                self._take(pod)
-                taken.add(pod.uid)
+                if self._take(pod):
+                    taken.add(pod.uid)
+                else:
+                    self._again(pod.uid)
             except Exception:
                 log.exception("pod not taken in", extra={"uid": pod.uid})
                 self._again(pod.uid)
@@ -61,15 +67,32 @@ class Intake:
         """It comes again when the pod before it is over (allowStaticPodStart)."""
         return pod.static and any(s.is_static(pod.namespace, pod.name) for s in list(self._states.values()))
 
-    def _take(self, pod: Pod) -> None:
+    def _take(self, pod: Pod) -> bool:
+        """False: it cannot be decided now."""
         state = PodState(pod, takes_room=not (is_terminal(pod.status.phase) and self._is_over(pod.uid)))
         if not is_to_end(pod):
-            used = sum(s.takes_room and s.stage is not Stage.TERMINATED for s in list(self._states.values()))
-            used = 0 if pod.static else used  # a kubelet ends another pod to make room for one
-            refusal = admission.refusal(pod, used, self._max_pods, self._features)
+            refusal = self._refusal(pod, self._active())
+            if refusal is not None and self._unreadable:
+                log.warning("pod waits until the Node can be read", extra={**state.facts, "reason": refusal.text})
+                return False
             if refusal is not None:
                 self._refuse(state, refusal)
         self._states[pod.uid] = state
+        return True
+
+    def _active(self) -> list[Pod]:
+        """The pods that take room (GetActivePods)."""
+        states = list(self._states.values())
+        return [state.pod for state in states if state.takes_room and state.stage is not Stage.TERMINATED]
+
+    def _refusal(self, pod: Pod, others: Sequence[Pod]) -> admission.Refusal | None:
+        """A refusal is final: it is given by no Node that may have changed since it was read."""
+        refusal = admission.refusal(pod, others, self._newest or self._nodes.known_node(), self._features)
+        if refusal is None or self._newest is not None or self._unreadable:
+            return refusal
+        self._newest = self._nodes.read_node()
+        self._unreadable = self._newest is None
+        return refusal if self._newest is None else admission.refusal(pod, others, self._newest, self._features)
 
     def _is_over(self, uid: str) -> bool:
         """An agent before us has ended it: nothing of it is there that runs (isPodStatusCacheTerminal)."""

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from agent.model import Container, LifecycleHook, Pod, PodStatus
+from agent.model import Container, LifecycleHook, Node, Pod, PodStatus
 from agent.pleg.seen import EndingRuntime
 from agent.pods.hooks import Hook
 
@@ -10,6 +10,13 @@ from agent.pods.hooks import Hook
 class Pods(Protocol):
     def pod_by_uid(self, uid: str) -> Pod | None: ...
     def uids(self) -> frozenset[str]: ...
+
+
+class Nodes(Protocol):
+    """The part of agent.node.registration.NodeReporter that is used."""
+
+    def known_node(self) -> Node: ...
+    def read_node(self) -> Node | None: ...
 
 
 class ProbeWorkers(Protocol):

@@ -18,7 +18,7 @@ from agent.pods.ending import Ender
 from agent.pods.housekeeping import Housekeeper
 from agent.pods.inbox import Inbox
 from agent.pods.intake import Intake
-from agent.pods.partners import HookRunner, Pods, ProbeWorkers, Statuses, StoppableRuntime
+from agent.pods.partners import HookRunner, Nodes, Pods, ProbeWorkers, Statuses, StoppableRuntime
 from agent.pods.resizing import FORGOTTEN, Grants, Resizer
 from agent.pods.starts import RETRY_S, Starter
 from agent.pods.state import PodState, Stage, is_to_end
@@ -65,7 +65,7 @@ class PodLoop:
         startup: Callable[[str], Result | None],
         source_synced: Callable[[], bool],
         host: Host,
-        max_pods: int,
+        nodes: Nodes,
         semantics: Semantics,
         outlive: bool = False,
         record: Record = record_nothing,
@@ -93,7 +93,7 @@ class PodLoop:
             runtime,
             statuses,
             self._states,
-            max_pods=max_pods,
+            nodes=nodes,
             semantics=semantics,
             record=record,
             again=lambda uid: self._wake_in(uid, RETRY_S),

@@ -3,8 +3,9 @@
     pod        Pod: spec and metadata, read only
     manifest   of a static pod: read, with its name, uid and annotations
     documents  YAML and JSON as the kubelet reads its manifests
+    placement  of its spec what it asks of its node
     status     PodStatus: read, and written with the fields that Go writes
-    node       Node: its labels and status, alike
+    node       Node: its labels, taints, pod CIDRs and status, alike
     lease      Lease: a new one, and renewals that keep what others wrote
     event      what creates an Event, and counts it again
     token      mode node, TokenRequest: asked for, and what was given

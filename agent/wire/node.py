@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from agent import model
+from agent.placement import Taint
 from kube.contract import CONDITION_READY
 from kube.objects import BareMeta, Condition
 from kube.times import format_time, parse_time
@@ -85,8 +86,16 @@ class _Meta(msgspec.Struct, rename="camel"):
     deletion_timestamp: str | None = None
 
 
-class _Spec(msgspec.Struct):
+class _Taint(msgspec.Struct):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel"):
     unschedulable: bool | None = None
+    taints: list[_Taint] | None = None
+    pod_cidrs: list[str] | None = msgspec.field(name="podCIDRs", default=None)
 
 
 class _Node(msgspec.Struct, rename="camel"):
@@ -101,15 +110,17 @@ _decoder = msgspec.json.Decoder(_Node)
 def parse_node(raw: bytes) -> model.Node:
     """A Node from its JSON. Raises msgspec.DecodeError (or its ValidationError) if it is not one."""
     wire = _decoder.decode(raw)
-    status = wire.status or _Status()
+    spec, status = wire.spec or _Spec(), wire.status or _Status()
     info = status.node_info or _Info()
     return model.Node(
         name=wire.metadata.name,
         uid=wire.metadata.uid,
         labels=wire.metadata.labels or {},
         annotations=wire.metadata.annotations or {},
-        unschedulable=bool(wire.spec and wire.spec.unschedulable),
+        unschedulable=bool(spec.unschedulable),
         is_being_deleted=wire.metadata.deletion_timestamp is not None,
+        taints=tuple(Taint(t.key, t.value, t.effect) for t in spec.taints or ()),
+        pod_cidrs=tuple(spec.pod_cidrs or ()),
         status=model.NodeStatus(
             addresses=tuple(model.NodeAddress(a.type, a.address) for a in status.addresses or ()),
             capacity=status.capacity or {},
@@ -128,6 +139,9 @@ def parse_node(raw: bytes) -> model.Node:
 
 def write_node(node: model.Node) -> bytes:
     """The body that creates the Node."""
+    taints = [{"key": t.key, "value": t.value, "effect": t.effect} for t in node.taints]
+    cidrs = {"podCIDR": node.pod_cidrs[0], "podCIDRs": list(node.pod_cidrs)} if node.pod_cidrs else {}
+    spec = {**({"taints": taints} if taints else {}), **cidrs}
     return _encode(
         {
             "apiVersion": "v1",
@@ -137,6 +151,7 @@ def write_node(node: model.Node) -> bytes:
                 "labels": dict(node.labels),
                 **({"annotations": dict(node.annotations)} if node.annotations else {}),
             },
+            **({"spec": spec} if spec else {}),
             "status": _write_status(node.status),
         }
     )

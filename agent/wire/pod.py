@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from agent import model
+from agent.wire.placement import PlacementSpec, Resources, placement, resources
 from agent.wire.status import Int32, Int64, parse_status
 from kube.objects import ObjectMeta
 from kube.times import parse_time
@@ -80,6 +81,8 @@ class _Port(msgspec.Struct, rename="camel"):
     container_port: Int32 = 0
     name: str = ""
     host_port: Int32 = 0
+    host_ip: str = msgspec.field(name="hostIP", default="")
+    protocol: str = ""
 
 
 class _FieldRef(msgspec.Struct, rename="camel"):
@@ -118,11 +121,6 @@ class _Mount(msgspec.Struct, rename="camel"):
     mount_path: str = ""
 
 
-class _Resources(msgspec.Struct):
-    limits: dict[str, str | int | float] | None = None
-    requests: dict[str, str | int | float] | None = None
-
-
 class _Container(msgspec.Struct, rename="camel"):
     name: str
     image: str = ""
@@ -142,7 +140,7 @@ class _Container(msgspec.Struct, rename="camel"):
     stdin_once: bool = False
     tty: bool = False
     target_container_name: str = ""  # of an ephemeral one: whose processes it sees
-    resources: _Resources | None = None
+    resources: Resources | None = None
     env_from: list[msgspec.Raw] | None = None
     volume_mounts: list[_Mount] | None = None
     volume_devices: list[msgspec.Raw] | None = None
@@ -153,7 +151,7 @@ class _Gate(msgspec.Struct, rename="camel"):
     condition_type: str
 
 
-class _Spec(msgspec.Struct, rename="camel"):
+class _Spec(PlacementSpec, rename="camel"):
     node_name: str = ""
     containers: list[_Container] | None = None
     init_containers: list[_Container] | None = None
@@ -236,6 +234,7 @@ def pod_from_object(obj: PodObject) -> model.Pod:
         generation=meta.generation or 0,
         static=(meta.annotations or {}).get(ANNOTATION_CONFIG_SOURCE, "api") != "api",
         mirror=ANNOTATION_CONFIG_MIRROR in (meta.annotations or {}),
+        placement=placement(spec),
         beyond=_beyond_pod(spec),
         status=parse_status(bytes(obj.status)),
     )
@@ -258,7 +257,9 @@ def _container(wire: _Container) -> model.Container:
         args=tuple(wire.args or ()),
         env=tuple(_env_var(env) for env in wire.env or ()),
         working_dir=wire.working_dir,
-        ports=tuple(model.ContainerPort(p.container_port, p.name) for p in wire.ports or ()),
+        ports=tuple(
+            model.ContainerPort(p.container_port, p.name, p.host_port, p.host_ip, p.protocol) for p in wire.ports or ()
+        ),
         readiness_probe=_probe(wire.readiness_probe),
         liveness_probe=_probe(wire.liveness_probe),
         startup_probe=_probe(wire.startup_probe),
@@ -271,16 +272,9 @@ def _container(wire: _Container) -> model.Container:
         stdin=wire.stdin,
         stdin_once=wire.stdin_once,
         tty=wire.tty,
-        resources=_resources(wire.resources),
+        resources=resources(wire.resources),
         beyond=_beyond_container(wire),
     )
-
-
-def _resources(wire: _Resources | None) -> tuple[tuple[str, str, str], ...]:
-    if wire is None:
-        return ()
-    kinds = (("limits", wire.limits), ("requests", wire.requests))
-    return tuple((kind, name, str(quantity)) for kind, of in kinds for name, quantity in sorted((of or {}).items()))
 
 
 def _beyond_pod(spec: _Spec) -> tuple[str, ...]:

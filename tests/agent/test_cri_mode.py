@@ -2,6 +2,7 @@
 
 import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,12 @@ import pytest
 from agent import rpc, settings
 from agent.cri.convert import LABEL_OWNER
 from agent.model import Image, NodeRuntimeHandler
-from agent.modes.kubelet import in_runtime, node_facts, pressure_watch
+from agent.modes.facts import node_facts, pressure_watch
+from agent.modes.kubelet import in_runtime
 from agent.node.found import Found
+from agent.placement import Taint
 from agent.pods.inbox import Inbox
+from agent.processes.command import RuntimeUnavailable
 from agent.semantics import V1_16, Semantics, chosen
 from component.lifecycle import StartFailed
 from tools.fakes.cri import Runtime
@@ -99,6 +103,39 @@ def test_what_the_runtime_has_is_told_in_the_nodes_status(tmp_path: Path, caplog
     finally:
         ran.runtime.stop()
         runtime.process.kill()
+
+
+def test_n100_the_runtime_is_told_the_addresses_of_pods(tmp_path: Path) -> None:
+    runtime = Runtime(tmp_path)
+    runtime.says(UpdateRuntimeConfig={})
+    runtime.start()
+    node = section(tmp_path, socket=runtime.socket)
+    assert node.cri is not None
+    ran = in_runtime(node, node.cri, Inbox(), Semantics())
+    try:
+        ran.use_pod_cidr("10.0.0.0/24")
+        runtime.says(UpdateRuntimeConfig="UNKNOWN:no")
+        with pytest.raises(RuntimeUnavailable, match="UpdateRuntimeConfig on "):
+            ran.use_pod_cidr("10.0.1.0/24")
+    finally:
+        ran.runtime.stop()
+        runtime.process.kill()
+
+
+def test_n97_more_than_the_machine_has_cannot_be_reserved(tmp_path: Path) -> None:
+    node = section(tmp_path, ", kubeReserved: {cpu: 100k}")
+    with pytest.raises(StartFailed, match=r"Expected capacity >= reservation\. Reserve less \(kubelet\.systemReserved"):
+        node_facts(node, "192.0.2.7", Semantics())
+
+
+def test_n102_settings_override_what_is_read_of_the_machine(tmp_path: Path) -> None:
+    more = ", capacity: {memory: 64Gi}, systemReserved: {cpu: 10m}, registerWithTaints: [{key: a, effect: NoExecute}]"
+    facts = node_facts(section(tmp_path, more), "192.0.2.7", Semantics())
+    read = node_facts(section(tmp_path), "192.0.2.7", Semantics())
+    assert read.capacity.keys() >= {"cpu", "memory", "pods", "ephemeral-storage"}
+    assert {**read.capacity, "memory": "64Gi"} == facts.capacity
+    assert (facts.reserved, facts.taints) == ({"cpu": Fraction(1, 100)}, (Taint("a", "", "NoExecute"),))
+    assert (read.reserved, read.taints, read.pod_cidr) == ({}, (), "")
 
 
 def test_a_list_of_images_that_hangs_does_not_make_the_runtime_look_down(

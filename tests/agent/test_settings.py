@@ -34,7 +34,7 @@ def test_defaults_of_mode_pod() -> None:
 
 def test_defaults_of_mode_kubelet() -> None:
     kubelet = parse(KUBELET + "}").kubelet
-    assert ({"cpu": "4", "memory": "8Gi", "pods": "110"}, 40, 10, 110) == (
+    assert ({}, 40, 10, 110) == (
         kubelet.capacity,
         kubelet.lease_duration_seconds,
         kubelet.node_status_update_seconds,

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from agent.node.facts import amount
+from agent.node.machine import resources
 from tools.kit.pid import find_processes
 from tools.kit.programs import fetch
 from tools.kit.waiting import wait_for
@@ -14,6 +16,7 @@ from tools.testbed.shared.api import condition
 from tools.testbed.shared.bare import pod_spec
 
 NODE = "node-16"
+CIDR = "127.20.16.0/24"
 NAMESPACE = "default"
 PORT = 8080
 # Answers 200 while the file `fit` is there: what a test takes away makes the probe fail.
@@ -39,7 +42,16 @@ def plane(say):
 @pytest.fixture(scope="module")
 def agent(plane, tmp_path_factory):
     folder = tmp_path_factory.mktemp("agent")
-    agent = Agent(plane, NODE, pod_cidr="127.20.16.0/24", folder=folder, leaseDurationSeconds=4)
+    agent = Agent(
+        plane,
+        NODE,
+        pod_cidr=CIDR,
+        folder=folder,
+        leaseDurationSeconds=4,
+        capacity={},
+        systemReserved={"cpu": "100m"},
+        registerWithTaints=[{"key": "test", "effect": "PreferNoSchedule"}],
+    )
     agent.start()
     try:
         assert wait_for(lambda: node_is(plane, "True"), timeout_s=60), "the node did not become Ready"
@@ -105,7 +117,14 @@ def test_the_node_is_registered_and_ready(plane, agent):
     node = node_is(plane, "True")
     labels = node["metadata"]["labels"]
     assert {"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"} <= labels.keys()
-    assert {"cpu": "4", "memory": "8Gi", "pods": "110"}.items() <= node["status"]["capacity"].items()
+    machine, status = resources(Path("/")), node["status"]
+    assert {name: amount(machine[name]) for name in ("cpu", "memory")} == {
+        name: amount(status["capacity"][name]) for name in ("cpu", "memory")
+    }
+    assert (status["capacity"]["pods"], status["allocatable"]["pods"]) == ("110", "110")
+    assert amount(machine["cpu"]) - amount("100m") == amount(status["allocatable"]["cpu"])
+    assert node["spec"]["podCIDRs"] == [CIDR]
+    assert {"key": "test", "effect": "PreferNoSchedule"} in node["spec"]["taints"]
     assert {"type": "InternalIP", "address": "127.20.16.1"} in node["status"]["addresses"]
     assert {c["type"]: c["status"] for c in node["status"]["conditions"]} == {
         "MemoryPressure": "False",
@@ -169,6 +188,30 @@ def test_a_pod_that_ends_gets_a_terminal_phase(plane):
     assert condition(ended, "Ready")["reason"] == "PodCompleted"
     plane.api.delete(f"{path}/{name}")
     assert wait_for(lambda: name not in {p["metadata"]["name"] for p in plane.api.items(path)}, timeout_s=90)
+
+
+@pytest.mark.usefixtures("agent")
+@pytest.mark.parametrize(
+    ("name", "asked", "reason"),
+    [
+        ("too-big", {"cpu": "100k"}, "OutOfcpu"),
+        ("too-much", {"memory": "100Ti"}, "OutOfmemory"),
+        ("elsewhere", {}, "NodeAffinity"),
+    ],
+)
+def test_a_pod_that_does_not_fit_fails_with_the_kubelets_reason(plane, name, asked, reason):
+    spec = {**pod_spec(["/bin/sleep", "60"]), "nodeName": NODE}
+    spec["containers"][0]["resources"] = {"requests": asked}
+    if not asked:
+        spec["nodeSelector"] = {"kubernetes.io/hostname": "another"}
+    plane.wait_namespace(NAMESPACE)
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods"
+    made = plane.api.create(path, {"metadata": {"name": name}, "spec": spec})
+    failed = wait_for(lambda: in_phase(plane, f"{path}/{name}", "Failed"), timeout_s=90)
+    assert failed, plane.api.get(f"{path}/{name}")["status"]
+    assert failed["status"]["reason"] == reason
+    assert wait_for(lambda: (reason, "Warning") in told_of(plane, made["metadata"]["uid"]), timeout_s=90)
+    plane.api.delete(f"{path}/{name}")
 
 
 def told_of(plane, uid):

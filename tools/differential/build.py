@@ -58,6 +58,7 @@ PACKAGES = {
             r"s\.updates <- sourceUpdate\{Pods: pods\}\n\t\t\treturn nil": "return s.replaceStore()",
         },
     ),
+    "cm": Copied("pkg/kubelet/cm"),
     "eviction": Copied("pkg/kubelet/eviction"),
     "exponentialbackoff": Copied(
         "pkg/util/goroutinemap/exponentialbackoff",

@@ -1,6 +1,7 @@
 """Errors for a copy of the agent, one at a time: each must be found, or the comparison sees less than it says.
 `planted` looks for them."""
 
+from tools.differential.errors_admission import ADMISSION
 from tools.differential.errors_around import AROUND
 from tools.differential.planted_error import Planted
 
@@ -9,8 +10,8 @@ _TCP, _DIAL, _EXEC, _TARGETS = "probe/tcp.py", "probe/dial.py", "probe/exec.py",
 _GRPC, _BACKOFF, _ENVIRONMENT = "probe/grpc.py", "pods/backoff.py", "runtime/environment.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
 _WORLD, _PLUGINS, _HANDLERS = "plugins/world.py", "plugins/manager.py", "plugins/handlers.py"
-_FOUND, _PRESSURE = "node/found.py", "node/pressure.py"
-_READINESS, _ADMISSION = "cri/readiness.py", "pods/admission.py"
+_FOUND, _PRESSURE, _RESERVED = "node/found.py", "node/pressure.py", "node/reserved.py"
+_READINESS = "cri/readiness.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
 _ACTIONS, _ENDING = "pods/actions.py", "pods/ending.py"
 _EVENTS, _RELIST, _CACHE = "pleg/events.py", "pleg/relist.py", "pleg/cache.py"
@@ -246,12 +247,20 @@ ERRORS = (
     Planted("node", _FACTS, "[*runtime, *network, *storage, *shutdown]", "[*runtime, *network, *shutdown, *storage]"),
     Planted("node", _FACTS, '"pods", "ephemeral-storage")', '"pods")'),
     Planted("node", _FACTS, "message + warning", "message"),
-    Planted("node", _FACTS, "str(max(0, math.ceil(left)))", "str(math.ceil(left))"),
+    Planted("node", _FACTS, "max(Fraction(), number - taken)", "number - taken"),
+    Planted("node", _FACTS, "if name in reserved else value", "if False else value"),
+    Planted("node", _FACTS, "        taints=facts.taints,\n", ""),
+    Planted("node", _FACTS, "system_uuid=facts.machine.system_uuid", "system_uuid=facts.machine.machine_id"),
+    Planted("node", _REPORTS, 'if cidr in ("", self._pod_cidr):', 'if cidr == "":'),
+    Planted("node", _REPORTS, '",".join(node.pod_cidrs)', '",".join(node.pod_cidrs[:1])'),
+    Planted("node", _REPORTS, "            self._pod_cidr = cidr\n        return True", "        return True"),
+    Planted("node", _RESERVED, '"" if threshold.grace_s else _OF_SIGNAL.get(threshold.signal, "")', '""'),
+    Planted("node", _RESERVED, "kept[name] += value if isinstance", "kept[name] = value if isinstance"),
+    Planted("node", _RESERVED, "if kept[name] > known[name]", "if kept[name] >= known[name]"),
     Planted("node", _FACTS, "{**capacity, **gone}, {**allocatable, **gone}", "capacity, allocatable"),
     Planted("node", _FACTS, "{} if old.allocatable else dict(new.allocatable)", "{}"),
     Planted("node", _FACTS, 'amount(left.get(name, "0")) != amount(new.allocatable[name])', "False"),
-    Planted("node", _ADMISSION, "pod.host_network and not pod.host_users", "pod.host_network"),
-    Planted("node", _ADMISSION, "if all_containers_could_restart(pod) else []", "if False else []"),
+    *ADMISSION,
     Planted("node", _READINESS, ">= DOWN_AFTER_S", "> DOWN_AFTER_S"),
     Planted("node", _READINESS, "ready_at=monotonic if is_ready else before.ready_at", "ready_at=monotonic"),
     Planted("node", _READINESS, 'NETWORK_UNKNOWN = "network state unknown"', 'NETWORK_UNKNOWN = ""'),

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent import model
 from agent.model import (
     ContainerRunning,
     ContainerStatus,
@@ -31,6 +32,11 @@ from tools.kit.clock import Clock
 from tools.kit.waiting import wait_until
 
 
+def node_for(pods: int) -> model.Node:
+    status = model.NodeStatus(allocatable={"cpu": "4", "memory": "8Gi", "pods": str(pods)})
+    return model.Node("node-1", labels={"pool": "a"}, status=status)
+
+
 class Node:
     """A loop with everything around it. `settle()` takes turns until nothing is left to do at this time."""
 
@@ -45,6 +51,8 @@ class Node:
         self.liveness = {}
         self.startup = {}
         self.told = []
+        self.as_read = self.newest = node_for(max_pods)
+        self.asked = 0
         self.statuses = StatusManager(None, self.pods, lambda uid: self.loop.could_run(uid), semantics, wall=self.wall)
         self.loop = PodLoop(
             self.inbox,
@@ -57,13 +65,20 @@ class Node:
             startup=self.startup.get,
             source_synced=lambda: True,
             host=Host("127.0.1.1"),
-            max_pods=max_pods,
+            nodes=self,
             semantics=semantics,
             record=lambda event: self.told.append((event.about.field_path, event.type, event.reason, event.message)),
             grants=grants,
             wall=self.wall,
             monotonic=self.clock,
         )
+
+    def known_node(self) -> model.Node:
+        return self.as_read
+
+    def read_node(self) -> model.Node | None:
+        self.asked += 1
+        return self.newest
 
     def put(self, pod: Pod) -> None:
         self.pods[pod.uid] = pod

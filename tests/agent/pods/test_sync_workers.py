@@ -34,7 +34,7 @@ class Apart(Node):
             startup=self.startup.get,
             source_synced=lambda: True,
             host=one._host,
-            max_pods=max_pods,
+            nodes=self,
             semantics=one._semantics,
             outlive=True,
             abandon=self.abandon,

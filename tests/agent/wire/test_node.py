@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from agent.model import LeaseSpec, Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
+from agent.placement import Taint
 from agent.wire.lease import new_lease, parse_lease, renewed_lease
 from agent.wire.node import parse_node, registration_patch, status_patch, write_node
 
@@ -169,3 +170,13 @@ def test_features_read_as_they_were_written(supplemental_groups: bool | None, de
 def test_that_it_is_cordoned_and_annotated_is_read() -> None:
     raw = b'{"metadata":{"annotations":{"a":"b"}},"spec":{"unschedulable":true}}'
     assert (True, {"a": "b"}) == (parse_node(raw).unschedulable, parse_node(raw).annotations)
+
+
+def test_the_spec_of_a_node_is_written_and_read() -> None:
+    node = Node("node-1", taints=(Taint("a", "b", "NoExecute"),), pod_cidrs=("10.0.0.0/24", "fd00::/64"), status=STATUS)
+    assert (node.taints, node.pod_cidrs) == (
+        parse_node(write_node(node)).taints,
+        parse_node(write_node(node)).pod_cidrs,
+    )
+    assert json.loads(write_node(node))["spec"]["podCIDR"] == "10.0.0.0/24"
+    assert "spec" not in json.loads(write_node(Node("node-1", status=STATUS)))

@@ -17,6 +17,7 @@ import (
 )
 
 var targets = map[string]target{
+	"admission": kubelet.AnswerAdmission,
 	"actions": kuberuntime.AnswerActions,
 	"backoff": kuberuntime.AnswerBackOff,
 	"cni": cni.Answer,

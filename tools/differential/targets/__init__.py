@@ -1,6 +1,7 @@
 """The targets: what their histories are, and how the agent answers them.
 
 actions computePodActions, grace periods, and who waits for whom at the end
+admission which pods a node refuses, and why: resources, labels, taints, ports, declared features
 backoff how long a container that keeps ending waits, and what is told of it
 cni     how a file of CNI configuration is read: any bytes as JSON, by Go, and the types of its fields
 configs what a container runtime is asked to make, and how often a container was restarted by its logs
@@ -26,6 +27,7 @@ status  generateAPIPodStatus, and the status manager up to its writes
 
 from tools.differential.target import Target
 from tools.differential.targets.actions import ActionsTarget
+from tools.differential.targets.admission import AdmissionTarget
 from tools.differential.targets.backoff import BackOffTarget
 from tools.differential.targets.cni import CniTarget
 from tools.differential.targets.configs import ConfigsTarget
@@ -50,6 +52,7 @@ from tools.differential.targets.status import StatusTarget
 
 TARGETS: tuple[Target, ...] = (
     ActionsTarget(),
+    AdmissionTarget(),
     BackOffTarget(),
     CniTarget(),
     ConfigsTarget(),

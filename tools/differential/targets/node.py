@@ -1,6 +1,7 @@
 """The Node's registration and reports, step by step, against an API server of the history's making, and what a runtime
-answers meanwhile: rows N1-N27 and N37-N68 of docs/kubelet-parity.md, on random histories."""
+answers meanwhile: rows N1-N27, N37-N68 and N96-N100 of docs/kubelet-parity.md, on random histories."""
 
+from fractions import Fraction
 from functools import cache
 from random import Random
 from typing import Any
@@ -10,32 +11,25 @@ import msgspec
 from agent.cri.base import RuntimeCondition, RuntimeStatus
 from agent.cri.readiness import Readiness, looked
 from agent.model import Image, NodeRuntimeHandler
-from agent.node.facts import ATTACHES, NodeFacts, amount, in_order, other_causes
+from agent.node.facts import NodeFacts, amount, in_order, other_causes
 from agent.node.found import NOTHING, Found
 from agent.node.machine import Machine, huge_pages
 from agent.node.outage import FAILURES
+from agent.node.pressure import thresholds_of
 from agent.node.registration import NodeReporter
-from agent.pods.admission import refusal
+from agent.node.reserved import reservation
+from agent.placement import Taint
+from agent.processes.command import RuntimeUnavailable
 from agent.semantics import Semantics
 from agent.wire.node import parse_node
-from agent.wire.pod import parse_pod
 from kube import errors
 from kube.media_types import STRATEGIC_MERGE_PATCH
-from kube.times import format_time
 from tools.differential import worlds
+from tools.differential.nodes import LABELS, NAME, drawn_found, drawn_node, drawn_reserved
 from tools.differential.target import Answers, History
 from tools.differential.worlds import maybe
 from tools.fakes.api_patches import merge, strategic_merge
 
-NAME = "n"
-LABELS = {
-    "kubernetes.io/hostname": (NAME, "other"),
-    "kubernetes.io/os": ("linux", "plan9"),
-    "kubernetes.io/arch": ("amd64", "arm64"),
-    "beta.kubernetes.io/os": ("linux", "plan9"),
-    "topology.kubernetes.io/zone": ("a", "b", ""),
-    "pool": ("x", "y"),
-}
 # Why a node is not ready, beside what its runtime says: by who finds it.
 CAUSES = {
     "pleg": ("pleg was last seen active 4m0s ago; threshold is 3m0s", "container runtime is down"),
@@ -43,24 +37,6 @@ CAUSES = {
     "shutdown": ("node is shutting down",),
 }
 RUNTIME = ("RuntimeReady", "NetworkReady")
-CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "FrequentReboots")
-ADDRESSES = (
-    ("InternalIP", "192.0.2.1"),
-    ("InternalIP", "192.0.2.9"),
-    ("Hostname", NAME),
-    ("ExternalIP", "198.51.100.1"),
-)
-# Amounts that somebody else has written, each as the API server keeps it.
-CAPACITY = {
-    "cpu": ("4", "2"),
-    "memory": ("8Gi", "4Gi"),
-    "pods": ("110", "30"),
-    "ephemeral-storage": ("10Gi",),
-    "hugepages-2Mi": ("0", "4Mi", "8Gi"),
-    "hugepages-1Gi": ("0", "1Gi"),
-    "example.com/gpu": ("2",),
-    "kubernetes.io/odd": ("1",),
-}
 # What both sides say of this machine; somebody else may have written one of these anew.
 INFO = {
     "architecture": "amd64",
@@ -70,8 +46,10 @@ INFO = {
     "machineID": "machine",
     "operatingSystem": "linux",
     "osImage": "os",
-    "systemUUID": "machine",
+    "systemUUID": "uuid",
 }
+TAINTS = ({"key": "gpu", "value": "a", "effect": "NoSchedule"}, {"key": "out", "effect": "NoExecute"})
+CIDRS = (["10.0.0.0/24"], ["10.0.0.0/24", "fd00::/64"], ["10.0.1.0/24"])
 STEPS_S = (0.0, 0.25, 10.0, 10.0, 29.75, 30.0, 150.0, 299.0, 300.0, 450.0)
 
 
@@ -82,7 +60,7 @@ class NodeTarget:
         wall = worlds.START
         steps: list[Any] = [_step(random, "register", wall)]
         if maybe(random, 0.5):
-            steps[0]["node"] = _node(random, wall)
+            steps[0]["node"] = drawn_node(random, wall)
         else:
             steps[0]["faults"] = {}  # else there would be none to report of
         for _ in range(random.randint(1, 4)):
@@ -95,14 +73,16 @@ class NodeTarget:
             if "found" in steps[-1] and maybe(random, 0.4):  # nothing has changed but, perhaps, one thing
                 step["found"] = {**steps[-1]["found"], "groups": random.choice((None, True, False))}
             if maybe(random, 0.15):
-                step["node"] = _node(random, wall)
+                step["node"] = drawn_node(random, wall)
             elif maybe(random, 0.15):
                 field = random.choice(tuple(INFO))
                 step["info"] = {field: random.choice((INFO[field], "other", ""))}
             elif maybe(random, 0.15):
                 groups = {"supplementalGroupsPolicy": random.choice((True, False))}
                 step["status"] = random.choice(({"declaredFeatures": ["Old"]}, {"features": groups}))
-            steps.append(step)
+            if maybe(random, 0.3):
+                step["cidrs"] = random.choice(CIDRS)
+            steps.append({**step, "away": maybe(random, 0.1)})
         return {
             "labels": {k: random.choice(of) for k, of in LABELS.items() if maybe(random, 0.2)},
             "address": "192.0.2.1",
@@ -110,6 +90,7 @@ class NodeTarget:
             "memory": random.choice((8 * 2**30, 8 * 2**30, 10**10)),
             "pods": random.choice((110, 110, 30)),
             "machine": random.choice(("machine", "")),
+            "uuid": random.choice(("uuid", "")),
             "swap": random.choice((0, 0, 2**30)),
             "declared": random.choice((None, [], ["RestartAllContainersOnContainerExits"])),
             "storage": random.choice((0, 10 * 2**30, 10 * 2**30, 10 * 2**30)),
@@ -117,12 +98,19 @@ class NodeTarget:
             "attaches": maybe(random, 0.3),
             "port": random.choice((0, 0, 10250)),
             "soft": random.choice(("", "", "CPU hardcapping unsupported")),
-            "asked": [_pod(random) for _ in range(random.choice((0, 0, 1)))],
+            "taints": [taint for taint in TAINTS if maybe(random, 0.2)],
+            **drawn_reserved(random),
             "steps": steps,
         }
 
     def answer(self, history: History, semantics: Semantics) -> Answers:
-        return _Scene(history, semantics).play()
+        capacity = _capacity(history)
+        try:
+            thresholds = thresholds_of(history["hard"], {}, {}, {})
+            reserved = reservation(capacity, (history["system"], history["kube"]), thresholds)
+        except ValueError:
+            return "refused"
+        return _Scene(history, semantics, capacity, reserved).play()
 
     def told(self, answer: Answers) -> Answers:
         if not isinstance(answer, list):
@@ -144,7 +132,7 @@ def _step(random: Random, op: str, wall: float) -> Any:
         step["random"] = random.random()
     if maybe(random, 0.7):
         step["looked"] = [_said_of(random, kind) for kind in RUNTIME if maybe(random, 0.95)]
-    return {**step, "found": _found(random)} if maybe(random, 0.4) else step
+    return {**step, "found": drawn_found(random)} if maybe(random, 0.4) else step
 
 
 def _said_of(random: Random, kind: str) -> Any:
@@ -159,103 +147,30 @@ def _said_of(random: Random, kind: str) -> Any:
     }
 
 
-def _pod(random: Random) -> Any:
-    """As far as it may need what a node declares."""
-    action = random.choice(("Restart", "RestartAllContainers"))
-    rules = [{"action": action, "exitCodes": {"operator": "In", "values": [1]}}] if maybe(random, 0.7) else []
-    with_rules = {"name": "c", "restartPolicy": "Never", "restartPolicyRules": rules}
-    kinds = ("containers", "initContainers")
-    spec: Any = {kind: [random.choice((with_rules, {"name": "d"}))] for kind in kinds if maybe(random, 0.7)}
-    users = random.choice((None, True, False))
-    return {
-        "metadata": {"name": "p", "namespace": "ns", "uid": "u"},
-        "spec": {**spec, "hostNetwork": maybe(random, 0.5), **({} if users is None else {"hostUsers": users})},
-    }
-
-
-def _found(random: Random) -> Any:
-    """What a runtime and the volume and eviction managers know; volumes None: they do not yet."""
-    handlers = ({"name": "", "mounts": True, "users": True}, {"name": "runsc", "mounts": False, "users": True})
-    return {
-        "images": [_image(random, n) for n in range(random.choice((0, 1, 3, 3, 60)))],
-        "handlers": [handler for handler in handlers if maybe(random, 0.5)],
-        "volumes": random.choice((None, [], ["kubernetes.io/csi/a"], ["kubernetes.io/csi/a", "kubernetes.io/nfs/b"])),
-        "groups": random.choice((None, None, True, False)),
-        "pressures": [kind for kind in CONDITIONS[1:4] if maybe(random, 0.3)],
-    }
-
-
-def _image(random: Random, number: int) -> Any:
-    return {
-        "id": f"sha256:{random.choice('abc')}{number}",
-        "size": random.choice((0, 7, 7, 1000, random.randint(1, 10**9))),
-        "digests": [f"r/i{number}@sha256:{n}" for n in range(random.choice((0, 1, 4)))],
-        "tags": [f"r/i{number}:{n}" for n in range(random.choice((0, 1, 4)))],
-    }
-
-
-def _node(random: Random, wall: float) -> Any:
-    """One that somebody else has written."""
-    labels = {k: random.choice(of) for k, of in LABELS.items() if maybe(random, 0.6)}
-    capacity = {k: random.choice(of) for k, of in CAPACITY.items() if maybe(random, 0.5)}
-    allocatable = {k: random.choice(of) for k, of in CAPACITY.items() if maybe(random, 0.5)}
-    annotations = {ATTACHES: random.choice(("true", "true", ""))} if maybe(random, 0.3) else {}
-    resources = {"capacity": {"pods": "110", **capacity}, "allocatable": {"pods": "110", **allocatable}}
-    return {
-        "metadata": {"name": NAME, "uid": "uid", "labels": labels, "annotations": {"theirs": "x", **annotations}},
-        "status": {
-            "addresses": [{"type": t, "address": a} for t, a in ADDRESSES if maybe(random, 0.5)],
-            **{kind: amounts for kind, amounts in resources.items() if maybe(random, 0.9)},
-            "conditions": [_condition(random, kind, wall) for kind in CONDITIONS if maybe(random, 0.7)],
-            "nodeInfo": {"machineID": "machine", "kernelVersion": random.choice(("6.1", "6.0"))},
-            **_of_runtime(random),
-        },
-    }
-
-
-def _of_runtime(random: Random) -> Any:
-    """What an earlier kubelet has left."""
-    left = {
-        "images": [{"names": ["old"], "sizeBytes": 5}],
-        "runtimeHandlers": [{"name": "old", "features": {"userNamespaces": True}}],
-        "volumesInUse": ["kubernetes.io/csi/old"],
-        "features": {"supplementalGroupsPolicy": random.choice((True, False))},
-        "declaredFeatures": ["Old"],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-    }
-    return {key: value for key, value in left.items() if maybe(random, 0.3)}
-
-
-def _condition(random: Random, kind: str, wall: float) -> Any:
-    at = format_time(wall - random.choice((0, 1, 400)))
-    reasons = ("KubeletReady", "KubeletNotReady", "NodeStatusUnknown", "")
-    condition = {"type": kind, "status": random.choice(("True", "False", "Unknown")), "reason": random.choice(reasons)}
-    if condition["reason"]:
-        condition["message"] = random.choice(("kubelet is posting ready status", "said so"))
-    return {**condition, "lastHeartbeatTime": at, "lastTransitionTime": at if maybe(random, 0.9) else None}
-
-
 class _Scene:
     """A NodeClient over what the steps say is there and goes wrong."""
 
-    def __init__(self, history: History, semantics: Semantics) -> None:
+    def __init__(
+        self, history: History, semantics: Semantics, capacity: dict[str, str], reserved: dict[str, Fraction]
+    ) -> None:
         self.steps, self.now = history["steps"], history["steps"][0]
-        self.pods = [parse_pod(msgspec.json.encode(pod)) for pod in history["asked"]]
+        self.cidrs: list[str] = []
         self.node: Any = None
         self.faults: dict[str, list[str]] = {}
         self.patches, self.looks = 0, 0
         self.readiness = Readiness()
-        self.features = (history["declared"] or []) if semantics.node_declared_features else None
         facts = NodeFacts(
             NAME,
             history["address"],
-            _capacity(history),
+            capacity,
             history["labels"],
-            Machine("amd64", "6.1", "os", history["machine"], "boot", history["swap"], history["soft"]),
+            _machine(history),
             "v1.36.3",
             None if history["declared"] is None or not semantics.node_declared_features else tuple(history["declared"]),
             history["attaches"],
             history["port"],
+            reserved,
+            tuple(Taint(**taint) for taint in history["taints"]),
         )
         self.reporter = NodeReporter(
             self,
@@ -266,6 +181,7 @@ class _Scene:
             wall=lambda: self.now["wall"],
             monotonic=lambda: self.now["wall"],
             random=lambda: self.now["random"],
+            use_pod_cidr=self._take_cidr,
             get_on_exists_only=semantics.kubelet_registration_get_on_exists_only,
         )
 
@@ -284,13 +200,20 @@ class _Scene:
                 self.node = {**self.node, "status": {**status, "nodeInfo": info}}
             if "status" in step and self.node is not None:
                 self.node = {**self.node, "status": {**self.node.get("status", {}), **step["status"]}}
+            if "cidrs" in step and self.node is not None:
+                spec = {**self.node.get("spec", {}), "podCIDR": step["cidrs"][0], "podCIDRs": step["cidrs"]}
+                self.node = {**self.node, "spec": spec}
             self.faults, self.patches, self.looks = {k: list(v) for k, v in step["faults"].items()}, 0, 0
             said = self._played()
             # Where nothing was written it is as the history made it.
             written = self.node if self.patches or not answers else None
-            answers.append({"said": said, "writes": self.patches, "node": written})
-        refusals = [refusal(pod, 0, 1, self.features) for pod in self.pods]
-        return [*answers, {"refused": [one and [one.reason, one.text] for one in refusals]}]
+            answers.append({"said": said, "writes": self.patches, "node": written, "cidrs": len(self.cidrs)})
+        return [*answers, {"cidrs": self.cidrs}]
+
+    def _take_cidr(self, cidr: str) -> None:
+        self.cidrs.append(cidr)
+        if self.now.get("away"):
+            raise RuntimeUnavailable("away")
 
     def _errors(self) -> list[str]:
         wall, causes = self.now["wall"], self.now["causes"]
@@ -349,6 +272,11 @@ class _Scene:
                 raise errors.KubeError(path=path, status=500)
 
 
+def _machine(history: History) -> Machine:
+    given = (history[key] for key in ("swap", "soft", "uuid"))
+    return Machine("amd64", "6.1", "os", history["machine"], "boot", *given)
+
+
 def _capacity(history: History) -> dict[str, str]:
     """Of the machine."""
     found = {"cpu": str(history["cpu"]), "memory": str(history["memory"]), "pods": str(history["pods"])}
@@ -377,8 +305,10 @@ def _told(node: Any) -> Any:
     """What a Node says: amounts by value, nothing is the same as null."""
     if node is None:
         return None
-    metadata, status = node.get("metadata", {}), node.get("status", {})
+    metadata, spec, status = node.get("metadata", {}), node.get("spec", {}), node.get("status", {})
     return {
+        "taints": [[t["key"], t.get("value", ""), t["effect"]] for t in spec.get("taints") or ()],
+        "podCIDRs": spec.get("podCIDRs") or [],
         "labels": metadata.get("labels") or {},
         "addresses": [[a.get("type", ""), a.get("address", "")] for a in status.get("addresses") or ()],
         "capacity": {k: _amount(v) for k, v in sorted((status.get("capacity") or {}).items())},

@@ -66,11 +66,16 @@ class People(Program):
         return self.get("/metrics")[1]
 
 
+CAPACITY = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+
+
 class Agent(Program):
-    """In mode `kubelet`: it is the node. start() does not wait: whether the node is there, the API server tells."""
+    """In mode `kubelet`: it is the node. start() does not wait: whether the node is there, the API server tells. Its
+    node has CAPACITY, whatever the machine has, unless the settings say otherwise."""
 
     def __init__(self, plane: Plane, node: str, *, pod_cidr: str, folder: Path, **kubelet: object):
         self.node = node
+        kubelet = {"capacity": CAPACITY, **kubelet}
         settings = {
             "mode": "kubelet",
             "listen": {"address": "127.0.0.1", "port": free_port()},

@@ -12,16 +12,14 @@ import (
 	"time"
 
 	cadvisorapi "github.com/google/cadvisor/info/v1"
+	ourcm "readygate.dev/testbed/kube/cm"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	versionutil "k8s.io/apimachinery/pkg/util/version"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/component-helpers/nodedeclaredfeatures"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/kubelet/cadvisor"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
-	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
+	"k8s.io/kubernetes/pkg/kubelet/eviction"
 	"k8s.io/kubernetes/pkg/kubelet/nodestatus"
 	"k8s.io/kubernetes/pkg/kubelet/util"
 	"k8s.io/kubernetes/pkg/kubelet/util/sliceutils"
@@ -38,6 +36,7 @@ type nodeHistory struct {
 	Memory  uint64            `json:"memory"`
 	Pods    int               `json:"pods"`
 	Machine string            `json:"machine"`
+	UUID    string            `json:"uuid"` // of the system
 	Swap    uint64            `json:"swap"`
 	// Declared: features of the kubelet; nil: it declares none, not even that.
 	Declared []string `json:"declared"`
@@ -47,7 +46,11 @@ type nodeHistory struct {
 	Attaches bool              `json:"attaches"`
 	Port     int32             `json:"port"`
 	Soft     string            `json:"soft"`
-	Asked    []v1.Pod          `json:"asked"`
+	Taints   []v1.Taint        `json:"taints"` // of a Node that is created
+	// What pods may not have, and hard eviction thresholds.
+	System map[v1.ResourceName]string `json:"system"`
+	Kube   map[v1.ResourceName]string `json:"kube"`
+	Hard   map[string]string          `json:"hard"`
 	Steps    []nodeStep        `json:"steps"`
 }
 
@@ -68,6 +71,8 @@ type nodeStep struct {
 	Info   json.RawMessage     `json:"info"`   // fields of nodeInfo that somebody else has written
 	Status json.RawMessage     `json:"status"` // the same of the status itself
 	Found  nodeFound           `json:"found"`
+	CIDRs  []string            `json:"cidrs"`  // of pods, which somebody else has written
+	Away   bool                `json:"away"`   // the runtime takes no addresses of pods
 }
 
 // What a runtime and the managers of volumes and evictions know; Volumes nil: they do not yet.
@@ -126,7 +131,16 @@ var runtimeNow = time.Now
 
 type said struct {
 	kubecontainer.Runtime
-	step *nodeStep
+	step  *nodeStep
+	cidrs *[]string // that it was given
+}
+
+func (s said) UpdatePodCIDR(_ context.Context, cidr string) error {
+	*s.cidrs = append(*s.cidrs, cidr)
+	if s.step.Away {
+		return errors.New("away")
+	}
+	return nil
 }
 
 func (s said) Status(context.Context) (*kubecontainer.RuntimeStatus, error) {
@@ -152,6 +166,12 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 	held := &nodeServer{}
 	clock := testingclock.NewFakeClock(time.Time{})
 	var now nodeStep
+	cidrs := []string{}
+	machine := given.machine()
+	reserved, err := given.reserved(machine)
+	if err != nil {
+		return "refused", nil
+	}
 	api := nodeClient{nodeServer: held}
 	kl := &Kubelet{
 		nodeName:                     thisNode,
@@ -168,7 +188,8 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 		nodeDeclaredFeatures:         given.Declared,
 		enableControllerAttachDetach: given.Attaches,
 		runtimeState:                 newRuntimeState(maxWaitForContainerRuntime),
-		containerRuntime:             said{step: &now},
+		containerRuntime:             said{step: &now, cidrs: &cidrs},
+		registerWithTaints:           given.Taints,
 	}
 	kl.oneTimeInitializer.Do(func() {})
 	kl.runtimeState.addHealthCheck("PLEG", func() (bool, error) {
@@ -178,7 +199,7 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 		return true, nil
 	})
 	runtimeNow = clock.Now
-	kl.setNodeStatusFuncs = given.setters(kl, clock.Now, &now)
+	kl.setNodeStatusFuncs = given.setters(kl, clock.Now, &now, machine, reserved)
 	ctx := context.Background()
 	answers := []any{}
 	for _, now = range given.Steps {
@@ -197,6 +218,10 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 			if err := json.Unmarshal(now.Status, &held.node.Status); err != nil {
 				return nil, err
 			}
+		}
+		if now.CIDRs != nil && held.node != nil {
+			held.put(held.node.DeepCopy())
+			held.node.Spec.PodCIDR, held.node.Spec.PodCIDRs = now.CIDRs[0], now.CIDRs
 		}
 		random, held.faults, held.patches = now.Random, now.Faults, 0
 		if now.Looked != nil {
@@ -221,32 +246,47 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 		if held.patches > 0 || len(answers) == 0 {
 			written = held.node
 		}
-		answers = append(answers, map[string]any{"said": said, "writes": held.patches, "node": written})
+		answers = append(answers, map[string]any{"said": said, "writes": held.patches, "node": written, "cidrs": len(cidrs)})
 	}
-	return append(answers, map[string]any{"refused": given.refused()}), nil
+	return append(answers, map[string]any{"cidrs": cidrs}), nil
 }
 
-// Of the pods those that need what the node does not declare, and why.
-func (h nodeHistory) refused() []any {
-	said := []any{}
-	for i := range h.Asked {
-		result := lifecycle.PodAdmitResult{Admit: true}
-		if utilfeature.DefaultFeatureGate.Enabled(features.NodeDeclaredFeatures) {
-			framework := nodedeclaredfeatures.DefaultFramework
-			handler := lifecycle.NewDeclaredFeaturesAdmitHandler(framework, framework.MustMapSorted(h.Declared),
-				versionutil.MustParse("v1.36.3"))
-			result = handler.Admit(&lifecycle.PodAdmitAttributes{Pod: &h.Asked[i]})
-		}
-		if result.Admit {
-			said = append(said, nil)
-		} else {
-			said = append(said, []string{result.Reason, result.Message})
-		}
+func (h nodeHistory) machine() *cadvisorapi.MachineInfo {
+	machine := &cadvisorapi.MachineInfo{NumCores: h.CPU, MemoryCapacity: h.Memory, MachineID: h.Machine, SystemUUID: h.UUID, BootID: "boot", SwapCapacity: h.Swap}
+	for size, pages := range h.Huge {
+		machine.HugePages = append(machine.HugePages, cadvisorapi.HugePagesInfo{PageSize: size, NumPages: pages})
 	}
-	return said
+	return machine
 }
 
-func (h nodeHistory) setters(kl *Kubelet, now func() time.Time, step *nodeStep) []func(context.Context, *v1.Node) error {
+func (h nodeHistory) storage() v1.ResourceList {
+	if h.Storage == 0 {
+		return v1.ResourceList{}
+	}
+	return v1.ResourceList{v1.ResourceEphemeralStorage: *resource.NewQuantity(h.Storage, resource.BinarySI)}
+}
+
+// An error: more is reserved than there is.
+func (h nodeHistory) reserved(machine *cadvisorapi.MachineInfo) (v1.ResourceList, error) {
+	hard, err := eviction.ParseThresholdConfig(nil, h.Hard, nil, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	capacity := cadvisor.CapacityFromMachineInfo(machine)
+	for name, quantity := range h.storage() {
+		capacity[name] = quantity
+	}
+	amounts := func(given map[v1.ResourceName]string) v1.ResourceList {
+		list := v1.ResourceList{}
+		for name, quantity := range given {
+			list[name] = resource.MustParse(quantity)
+		}
+		return list
+	}
+	return ourcm.Reservation(capacity, amounts(h.System), amounts(h.Kube), hard)
+}
+
+func (h nodeHistory) setters(kl *Kubelet, now func() time.Time, step *nodeStep, machine *cadvisorapi.MachineInfo, reserved v1.ResourceList) []func(context.Context, *v1.Node) error {
 	record := func(klog.Logger, string, string) {}
 	under := func(kind string) func() bool {
 		return func() bool { return slices.Contains(step.Found.Pressures, kind) }
@@ -263,20 +303,12 @@ func (h nodeHistory) setters(kl *Kubelet, now func() time.Time, step *nodeStep) 
 	if h.Soft != "" {
 		managed.SoftRequirements = errors.New(h.Soft)
 	}
-	machine := &cadvisorapi.MachineInfo{NumCores: h.CPU, MemoryCapacity: h.Memory, MachineID: h.Machine, SystemUUID: h.Machine, BootID: "boot", SwapCapacity: h.Swap}
-	for size, pages := range h.Huge {
-		machine.HugePages = append(machine.HugePages, cadvisorapi.HugePagesInfo{PageSize: size, NumPages: pages})
-	}
-	storage := v1.ResourceList{}
-	if h.Storage != 0 {
-		storage[v1.ResourceEphemeralStorage] = *resource.NewQuantity(h.Storage, resource.BinarySI)
-	}
-	none := func() v1.ResourceList { return nil }
+	storage := h.storage()
 	return []func(context.Context, *v1.Node) error{
 		nodestatus.NodeAddress([]net.IP{net.ParseIP(h.Address)}, func(net.IP) error { return nil }, thisNode, false, nil),
 		nodestatus.MachineInfo(thisNode, h.Pods, 0, func() (*cadvisorapi.MachineInfo, error) { return machine, nil },
 			func(bool) v1.ResourceList { return storage }, func() (v1.ResourceList, v1.ResourceList, []string) { return nil, nil, nil },
-			none, func(string, string, string) {}, true),
+			func() v1.ResourceList { return reserved }, func(string, string, string) {}, true),
 		nodestatus.VersionInfo(func() (*cadvisorapi.VersionInfo, error) {
 			return &cadvisorapi.VersionInfo{KernelVersion: "6.1", ContainerOsVersion: "os"}, nil
 		}, func() string { return "readygate-process" }, func(context.Context) (kubecontainer.Version, error) { return one{}, nil }),
