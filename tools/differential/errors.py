@@ -326,6 +326,13 @@ ERRORS = (
     Planted("http", _TLS, 'host.rstrip(".")', "host"),
     Planted("http", _TLS, "ssl.TLSVersion.TLSv1_2", "ssl.TLSVersion.TLSv1_1"),
     Planted("http", _TLS, "ECDHE+AES+SHA1:", "ECDHE+AES+SHA1:AES128-GCM-SHA256:"),
+    Planted("http", "quoting.py", "[{' '.join(map(quoted_bytes, texts))}]", "{list(texts)}"),
+    Planted("http", _HTTP, "Get {quoted_bytes(url)}: {cause}", "Get '{url}': {cause}"),
+    Planted("http", _HTTP, "_failure(current.url.without_password(), e)", "_failure(str(current.url), e)"),
+    Planted("http", _HTTP, "_failure(current.url.without_password(), why)", "_failure(location, why)"),
+    Planted("http", _HTTP, "isinstance(e, ReplyError) else _cause(e, _no_fault)", "e else ''"),
+    Planted("http", _REPLY, "shown = canonical(name) + shown[len(name) :]", "pass"),
+    Planted("http", _TLS, "if isinstance(e, TimeoutError) and left_s > HANDSHAKE_LIMIT_S:", "if False:"),
     Planted("http", "probe/targets.py", 'elif not headers["Accept"][0]:', 'elif headers["Accept"] == ("",):'),
     *AROUND,
 )

@@ -49,6 +49,6 @@ def test_a_history_leaves_the_network_as_it_found_it() -> None:
 def test_no_drawn_port_has_a_digit_before_the_number_of_a_server_but_zero():
     """Else 359 and 35935 give 35935935, in which the number of the server would be found three digits too early."""
     random = Random(1)
-    drawn = [json.dumps(handlers.HandlersTarget().draw(random)) for _ in range(20_000)]
+    drawn = [json.dumps(handlers.HandlersTarget().draw(random), ensure_ascii=False) for _ in range(20_000)]
     ambiguous = {found for one in drawn for found in re.findall(rf"[1-9][0-9]*{handlers.BOTH}", one)}
     assert ambiguous == set()
