@@ -2,8 +2,8 @@
 
 Renewed every quarter of its duration (+ up to 4 %), with the object of the last success and without reading it: five
 tries without a pause. Then, and after a conflict, the Lease is read again, or made: with a back-off of 0.2 s to 7 s
-until that succeeds. Then five more tries, and the next renewal. The Lease is made once its Node is there, which owns it; one
-without an owner gets it with the next renewal, and is not renewed before its Node is there.
+until that succeeds. Then five more tries, and the next renewal. The Lease is made once its Node is there, which owns
+it; one without an owner gets it with the next renewal, and is not renewed before its Node is there.
 """
 
 import logging

@@ -65,6 +65,8 @@ ERRORS = (
     Planted("handlers", _TCP, "connect(_split(where, host), port,", "connect(host, port,"),
     Planted("handlers", _DIAL, "elif not is_domain_name(host) or _NUMBERS.fullmatch(host):", "elif False:"),
     Planted("handlers", _DIAL, 'if ipaddress.ip_address(host.partition("%")[0]) == _NOWHERE:', "if False:"),
+    Planted("eviction", "node/facts.py", "Fraction(math.ceil(Fraction(", "Fraction(math.floor(Fraction("),
+    Planted("eviction", "node/facts.py", "([0-9]*)\\.?", "([0-9]+)\\.?"),
     Planted("eviction", _PRESSURE, "needed > observed.available", "needed >= observed.available"),
     Planted("eviction", _PRESSURE, "monotonic - at >= t.grace_s", "monotonic - at > t.grace_s"),
     Planted("eviction", _PRESSURE, "monotonic - at < transition_s", "monotonic - at <= transition_s"),

@@ -5,7 +5,7 @@ written by `python -m tools.differential --record`, so `make test-fast` replays 
 
     prober      workers, results and manager
     containers  phases, and what happens as events
-    nodes       renewals of a Lease
+    nodes       renewals of a Lease, and when a node is under pressure
     answering   commands, ports, and answers byte by byte
 """
 
@@ -21,6 +21,7 @@ CASES: dict[str, dict[str, History]] = {
     "prober": prober.CASES,
     "status": containers.STATUS,
     "pleg": containers.PLEG,
+    "eviction": nodes.EVICTION,
     "lease": nodes.LEASE,
     "handlers": answering.HANDLERS,
     "grpc": answering.GRPC,

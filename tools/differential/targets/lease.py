@@ -98,8 +98,8 @@ def _step(server: "_Server", keeper: LeaseKeeper, step: Any) -> Any:
 
 def _told(lease: Any) -> Any:
     """What a Lease says: nothing is the same as null or an empty list, and versions are each server's own."""
-    if lease is None:
-        return None
+    if lease is None or "owners" in lease:  # it has been written down
+        return lease
     metadata, spec = (
         {k: v for k, v in lease.get(of, {}).items() if v not in (None, [], {})} for of in ("metadata", "spec")
     )
