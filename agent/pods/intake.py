@@ -11,6 +11,7 @@ from agent.events.event import WARNING, Event, Record, about_pod
 from agent.model import Pod
 from agent.pods import admission
 from agent.pods.partners import Pods, Statuses, StoppableRuntime
+from agent.pods.source import concerns_sync
 from agent.pods.state import PodState, Stage, is_to_end
 from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import ContainerPhase
@@ -37,7 +38,7 @@ class Intake:
     ) -> None:
         self._pods, self._runtime, self._statuses = pods, runtime, statuses
         self._states = states
-        self._max_pods, self._features = max_pods, semantics.declared_features
+        self._max_pods, self._semantics = max_pods, semantics
         self._record, self._again = record, again
 
     def take(self) -> set[str]:
@@ -56,14 +57,33 @@ class Intake:
                 self._again(pod.uid)
         return taken
 
+    def changed(self, state: PodState, pod: Pod) -> None:
+        """A refused pod that is changed later, or deleted, is ended as any other that is over."""
+        if state.refused and is_to_end(pod) and concerns_sync(state.pod, pod, self._semantics):
+            state.end(is_over=is_terminal(pod.status.phase) and self._is_over(pod.uid))
+
     def _take(self, pod: Pod) -> None:
-        state = PodState(pod, takes_room=not (is_terminal(pod.status.phase) and self._is_over(pod.uid)))
-        if not is_to_end(pod):
-            used = sum(s.takes_room and s.stage is not Stage.TERMINATED for s in list(self._states.values()))
-            refusal = admission.refusal(pod, used, self._max_pods, self._features)
+        state = PodState(pod)
+        if is_to_end(pod):
+            state.end(is_over=is_terminal(pod.status.phase) and self._is_over(pod.uid))
+        if not is_terminal(pod.status.phase):  # one that is being deleted needs room, too
+            refusal = admission.refusal(pod, self._used(), self._max_pods, self._semantics.declared_features)
             if refusal is not None:
                 self._refuse(state, refusal)
         self._states[pod.uid] = state
+
+    def _used(self) -> int:
+        """How many pods take room: those that the API server still has and that are not over (GetActivePods)."""
+        return sum(self._takes_room(uid, state) for uid, state in list(self._states.items()))
+
+    def _takes_room(self, uid: str, state: PodState) -> bool:
+        pod = self._pods.pod_by_uid(uid)
+        if pod is None or not state.takes_room or state.stage is Stage.TERMINATED:
+            return False
+        if state.ending or state.stage is Stage.TERMINATING:
+            return True
+        known = self._statuses.pod_status(uid)
+        return not is_terminal(pod.status.phase) and (known is None or not is_terminal(known.phase))
 
     def _is_over(self, uid: str) -> bool:
         """An agent before us has ended it: nothing of it is there that runs (isPodStatusCacheTerminal)."""
@@ -80,4 +100,3 @@ class Intake:
         self._record(Event(about_pod(pod), WARNING, refusal.reason, refusal.text))
         state.stage, state.could_run, state.refused = Stage.TERMINATED, False, True
         self._statuses.set_pod_status(pod, refusal.status(pod))
-        self._statuses.terminate_pod(pod)

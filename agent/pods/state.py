@@ -27,7 +27,8 @@ class Stage(Enum):
 @dataclass(slots=True)
 class PodState:
     """`pod`: the newest copy, kept after the API server lost it (`gone`). `takes_room`: not if it was over before we
-    came. `refused`: it was never to run here. `ending`: it was seen that it is to end, whatever is said of it later."""
+    came. `refused`: it was never to run here. `ending`: it was seen that it is to end, whatever is said of it later.
+    """
 
     pod: Pod
     takes_room: bool = True
@@ -39,6 +40,11 @@ class PodState:
     could_run: bool = True
     starts: PodStarts = field(default_factory=PodStarts)
     ends: PodEnds = field(default_factory=PodEnds)
+
+    def end(self, *, is_over: bool) -> None:
+        """It is to end, and was not begun: `is_over`, if nothing of it runs any more (UpdatePod, the first time)."""
+        self.refused, self.ending, self.takes_room, self.could_run = False, True, not is_over, not is_over
+        self.stage = Stage.TERMINATING if is_over else Stage.SYNCING
 
     @property
     def facts(self) -> dict[str, str]:
