@@ -80,10 +80,7 @@ class Intake:
         pod = self._pods.pod_by_uid(uid)
         if pod is None or not state.takes_room or state.stage is Stage.TERMINATED:
             return False
-        if state.ending or state.stage is Stage.TERMINATING:
-            return True
-        known = self._statuses.pod_status(uid)
-        return not is_terminal(pod.status.phase) and (known is None or not is_terminal(known.phase))
+        return state.ending or state.stage is Stage.TERMINATING or not is_terminal(pod.status.phase)
 
     def _is_over(self, uid: str) -> bool:
         """An agent before us has ended it: nothing of it is there that runs (isPodStatusCacheTerminal)."""

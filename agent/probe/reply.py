@@ -203,10 +203,10 @@ def _read_head(reader: Reader) -> Head:
 def read_headers(reader: Reader) -> dict[str, list[str]]:
     """Up to the empty line, of HELD_NAMES. Raises ReplyError, OSError, TimeoutError."""
     if reader.continues():
-        line = reader.text_line() or ""
-        if len(line) > _INITIAL_LINE:
+        first = reader.text_line() or ""
+        if len(first) > _INITIAL_LINE:
             raise ReplyError("message too large")
-        raise ReplyError(f"malformed MIME header initial line: {quoted_bytes(line)}")
+        raise ReplyError(f"malformed MIME header initial line: {quoted_bytes(first)}")
     headers: dict[str, list[str]] = {}
     held = 0
     while (line := reader.text_line()) != "":

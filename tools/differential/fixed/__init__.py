@@ -5,7 +5,7 @@ written by `python -m tools.differential --record`, so `make test-fast` replays 
 
     prober      workers, results and manager
     containers  phases, and what happens as events
-    nodes       renewals of a Lease, and when a node is under pressure
+    nodes       renewals of a Lease, when a node is under pressure, which pods it takes
     answering   commands, ports, and answers byte by byte
 """
 
@@ -22,6 +22,7 @@ CASES: dict[str, dict[str, History]] = {
     "status": containers.STATUS,
     "pleg": containers.PLEG,
     "eviction": nodes.EVICTION,
+    "intake": nodes.INTAKE,
     "lease": nodes.LEASE,
     "handlers": answering.HANDLERS,
     "grpc": answering.GRPC,

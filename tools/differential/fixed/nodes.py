@@ -1,4 +1,4 @@
-"""The Lease of a node and the thresholds of its pressure, as fixed histories."""
+"""The Lease of a node, the thresholds of its pressure, and the pods that it takes, as fixed histories."""
 
 from typing import Any
 
@@ -42,4 +42,27 @@ EVICTION: dict[str, History] = {
         "steps": [_LOOK],
     }
     for amount in ("k", ".", "-", "e3", "Ei", "e-10", "1e-20", "5.Ei", "9999Ei", "1e0002")
+}
+
+
+def _taken(*steps: str, capacity: int = 1) -> History:
+    """A step is a word and a pod: `put a`. One that is `gone` is being deleted when it comes, `over`: it has failed."""
+    words = [step.split() for step in steps]
+    made = [{"op": "put" if op in ("gone", "over") else op, "uid": uid[0] if uid else ""} for op, *uid in words]
+    flags = [{"deleted": op == "gone", "failed": op == "over"} for op, *_ in words]
+    return {"capacity": capacity, "steps": [step | flag for step, flag in zip(made, flags, strict=True)]}
+
+
+INTAKE: dict[str, History] = {
+    "PW17: another client calls a pod Failed, and it is written again": _taken("put a", "fail a", "echo a", "sync a"),
+    "PW17: something else has it synced before": _taken("put a", "fail a", "sync a", "ended a"),
+    "PW15: a pod that is being deleted comes to a full node": _taken("put a", "gone b", "echo b", "house", "echo b"),
+    "PW15: it comes to a node with room": _taken("put a", "gone b", "ended b", capacity=2),
+    "PW12: a pod is force-deleted while its container ends": _taken("put a", "remove a", "put b", "ended a", "house"),
+    "PW12: it is being deleted": _taken("put a", "delete a", "put b", "ended a", "put c"),
+    "PW12: another client calls it Failed": _taken("put a", "fail a", "put b"),
+    "PW12: one that was over takes none": _taken("over a", "put b"),
+    "PW16: a refused pod gets other labels": _taken("put a", "put b", "echo b", "label b", "label b"),
+    "PW16: it is deleted": _taken("put a", "put b", "echo b", "delete b", "house"),
+    "PW16: it is deleted before its status is written": _taken("put a", "put b", "delete b", "echo b", "house"),
 }
