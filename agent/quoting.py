@@ -1,5 +1,7 @@
 """How Go quotes a text. Pure."""
 
+from collections.abc import Iterable
+
 _ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
 _ESCAPES |= {"\\": r"\\", '"': r"\""}
 
@@ -7,6 +9,16 @@ _ESCAPES |= {"\\": r"\\", '"': r"\""}
 def quoted(text: str) -> str:
     """strconv.Quote of Go. Bytes that are no UTF-8 are as `surrogateescape` has them."""
     return '"' + "".join(_ESCAPES.get(c) or (c if c.isprintable() else _code(c)) for c in text) + '"'
+
+
+def quoted_bytes(text: str) -> str:
+    """The same of a text that holds one character a byte (latin-1)."""
+    return quoted(text if text.isascii() else text.encode("latin-1").decode(errors="surrogateescape"))
+
+
+def quoted_list(texts: Iterable[str]) -> str:
+    """Go's %q of a list of such texts."""
+    return f"[{' '.join(map(quoted_bytes, texts))}]"
 
 
 def _code(c: str) -> str:

@@ -1,5 +1,6 @@
 """Times as the API and HTTP write them: text <-> seconds since the epoch. Pure."""
 
+import math
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -27,8 +28,8 @@ def parse_http_date(text: str | None) -> float | None:
 
 
 def format_time(time_s: float) -> str:
-    """As metav1.Time: whole seconds, UTC."""
-    return _second(int(time_s))
+    """As metav1.Time: whole seconds, UTC; a part of one is cut off, before 1970, too."""
+    return _second(math.floor(time_s))
 
 
 @lru_cache(maxsize=1024)  # an object says the same second again and again, and its neighbours do

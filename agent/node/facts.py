@@ -66,7 +66,7 @@ EVENTS = {
 }
 OURS = (CONDITION_MEMORY_PRESSURE, CONDITION_DISK_PRESSURE, CONDITION_PID_PRESSURE, CONDITION_READY)
 
-_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,3}))?")
+_QUANTITY = re.compile(r"([+-]?)([0-9]*)\.?([0-9]*)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?")
 _SUFFIXES = {"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1)}
 _SUFFIXES |= {letter: Fraction(1000 ** (power + 1)) for power, letter in enumerate("kMGTPE")}
 _SUFFIXES |= {f"{letter}i": Fraction(1024 ** (power + 1)) for power, letter in enumerate("KMGTPE")}
@@ -76,6 +76,10 @@ ATTACHES = "volumes.kubernetes.io/controller-managed-attach-detach"
 NEEDED_CAPACITY = ("cpu", "memory", "pods", "ephemeral-storage")
 HUGE_PAGES = "hugepages-"
 LONGEST_QUANTITY = 100  # the API server writes none of half of that
+_LARGEST_EXPONENT = 999  # Go calculates for hours with larger ones
+_NANO = 10**9
+_NOT_ALONE, _NOT_BELOW = ("Pi", "Ei"), -9  # where Go calculates with big numbers, which have digits
+_LARGEST = 2**63 - 1  # of those with a suffix of powers of two
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,18 +282,25 @@ def _same_amounts(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
 
 
 def amount(quantity: str) -> Fraction | str:
-    """The number that a quantity is; the text itself where it is none."""
-    match = _QUANTITY.fullmatch(quantity) if len(quantity) <= LONGEST_QUANTITY else None
-    if match is None:
+    """The number that a quantity is; the text itself where it is none. As ParseQuantity of apimachinery: one without a
+    digit is 0, any other a billionth at least."""
+    match = _QUANTITY.fullmatch(quantity) if 0 < len(quantity) <= LONGEST_QUANTITY else None
+    if match is None or abs(int(match[5] or 0)) > _LARGEST_EXPONENT:
         return quantity
-    number, suffix, exponent = match.groups()
-    return Fraction(number) * (Fraction(10) ** int(exponent) if exponent else _SUFFIXES[suffix or ""])
+    sign, whole, part, suffix, exponent = match.groups(default="")
+    if not whole and not part and (suffix in _NOT_ALONE or int(exponent or 0) < _NOT_BELOW):
+        return quantity
+    unit = Fraction(10) ** int(exponent) if exponent else _SUFFIXES[suffix]
+    number = Fraction(math.ceil(Fraction(int(f"{whole}{part}" or 0), 10 ** len(part)) * unit * _NANO), _NANO)
+    if suffix.endswith("i"):
+        number = min(number, Fraction(_LARGEST))
+    return -number if sign == "-" else number
 
 
 def _meanings(status: NodeStatus) -> list[tuple[str, str, str, str, int]]:
     """What counts of the conditions that are ours. Times are written in whole seconds."""
     return sorted(
-        (c.type, c.status, c.reason, c.message, int(c.last_transition_time or 0))
+        (c.type, c.status, c.reason, c.message, math.floor(c.last_transition_time or 0))
         for c in status.conditions
         if c.type in OURS
     )

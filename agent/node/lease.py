@@ -1,14 +1,16 @@
 """The node's heartbeat: its Lease in kube-node-lease. Mirrors component-helpers apimachinery/lease/controller.go.
 
-Renewed every quarter of its duration (+ up to 4 %), with the object of the last success and without reading it; a
-conflict reads it again. It is made once its Node is there, which owns it; one without an owner gets it with the next
-renewal, and is not renewed before its Node is there. Five tries without a pause, then a back-off of 0.2 s to 7 s.
+Renewed every quarter of its duration (+ up to 4 %), with the object of the last success and without reading it: five
+tries without a pause. Then, and after a conflict, the Lease is read again, or made: with a back-off of 0.2 s to 7 s
+until that succeeds. Then five more tries, and the next renewal. The Lease is made once its Node is there, which owns
+it; one without an owner gets it with the next renewal, and is not renewed before its Node is there.
 """
 
 import logging
 import random as random_module
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import Protocol
 
 from agent.model import LeaseSpec, Node
@@ -19,7 +21,7 @@ from component.backoff import Backoff
 from component.loop import Loop
 from kube import paths
 from kube.contract import NAMESPACE_NODE_LEASE
-from kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from kube.errors import Conflict, NotFound
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +31,13 @@ TRIES = 5
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 7.0
 DEADLINE_S = 10.0  # of a request, at most
+_BACKOFF = Backoff(first_s=FIRST_PAUSE_S, limit_s=LONGEST_PAUSE_S)
 NO_NODE_PAUSE_S = 0.5  # the kubelet waits a whole period here
 STUCK_AFTER_S = 60.0  # longer than the requests of one try
+
+
+_Pauses = Generator[float, None, None]
+"""The seconds to wait before it goes on."""
 
 
 class _NoNodeError(Exception):
@@ -67,11 +74,12 @@ class LeaseKeeper:
         self._wall = wall
         self._random = random
         self._latest: LeaseObject | None = None
+        self._renewal: _Pauses | None = None
         self._outage = Outage(
             failed="node lease not renewed",
             over="node lease renewal succeeded again",
             node=node_name,
-            backoff=Backoff(first_s=FIRST_PAUSE_S, limit_s=min(LONGEST_PAUSE_S, self.period_s)),
+            backoff=_BACKOFF,
             random=random,
         )
         self._loop = Loop("node-lease", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
@@ -79,68 +87,78 @@ class LeaseKeeper:
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
     @property
+    def _deadline_s(self) -> float:
+        return min(DEADLINE_S, self.period_s)
+
+    @property
     def period_s(self) -> float:
         return self._duration_s * RENEW_FRACTION
 
     def turn(self) -> float:
-        """One renewal; returns the seconds until the next."""
+        """Begins a renewal or goes on with it, up to where it waits; returns for how many seconds."""
+        renewal, self._renewal = self._renewal or self._renewed(), None
         try:
-            self.renew()
+            for pause_s in renewal:
+                self._renewal = renewal
+                return pause_s
         except _NoNodeError:
             return NO_NODE_PAUSE_S  # a Lease that is made before its Node would never go with it
-        except FAILURES as e:
-            return self._outage.failed(e)
-        self._outage.succeeded()
         return self.period_s * (1 + JITTER * self._random())
 
-    def renew(self) -> None:
-        """Makes the Lease or renews it, in up to five tries. Raises what the last one raised: one of FAILURES, or that
-        its Node is not there."""
-        for attempt in range(TRIES):
+    def _renewed(self) -> _Pauses:
+        """sync. Raises _NoNodeError."""
+        if self._latest is not None:
+            with suppress(_NoNodeError):  # it may have got an owner since it was read
+                if (yield from self._updated(self._latest)):
+                    return
+        self._latest = None
+        self._latest, made = yield from self._ensured()
+        if not made:
+            yield from self._updated(self._latest)
+
+    def _updated(self, base: LeaseObject) -> Generator[float, None, bool]:
+        """retryUpdateLease. Raises _NoNodeError."""
+        for _ in range(TRIES):
+            if self._loop.stopping:
+                return False
             self._loop.progressed()
-            known = self._latest is not None
             try:
-                self._renew_once()
-                return
-            except _NoNodeError:
-                self._latest = None
-                if not known:
-                    raise  # else it may have got an owner since it was read
-            except NotFound:
-                self._latest = None
-                if attempt == TRIES - 1:
-                    raise
-            except KubeError as e:
-                if isinstance(e, Conflict):
-                    self._latest = None
-                if attempt == TRIES - 1 or self._loop.stopping:
-                    raise
+                node = None if has_owner(base) else self._node()
+                body = renewed_lease(base, self._spec(), owner=node)
+                self._latest = parse_lease(self._client.replace(self._path, body, deadline_s=self._deadline_s))
+            except Conflict as e:
+                self._outage.failed(e)
+                base, _ = yield from self._ensured()
+            except FAILURES as e:
+                self._outage.failed(e)
+            else:
+                self._outage.succeeded()
+                return True
+        return False
 
-    def _renew_once(self) -> None:
-        deadline_s = min(DEADLINE_S, self.period_s)
-        if self._latest is None:
+    def _ensured(self) -> Generator[float, None, tuple[LeaseObject, bool]]:
+        """backoffEnsureLease: the Lease, and whether it was made. Raises _NoNodeError."""
+        backoff = _BACKOFF
+        while True:
+            self._loop.progressed()
             try:
-                self._latest = parse_lease(self._client.get(self._path, deadline_s=deadline_s))
-            except NotFound:
-                self._create(deadline_s)
-                return
-        node = None if has_owner(self._latest) else self._node(deadline_s)
-        body = renewed_lease(self._latest, self._spec(), owner=node)
-        self._latest = parse_lease(self._client.replace(self._path, body, deadline_s=deadline_s))
+                return self._read_or_made()
+            except FAILURES as e:
+                self._outage.failed(e)
+            pause_s, backoff = backoff.next(self._random)
+            yield pause_s
 
-    def _create(self, deadline_s: float) -> None:
-        path = paths.leases(NAMESPACE_NODE_LEASE)
-        lease = new_lease(self._spec(), self._node(deadline_s))
-        try:
-            made = self._client.create(path, lease, deadline_s=deadline_s)
-        except AlreadyExists:
-            self._latest = None
-            raise
-        self._latest = parse_lease(made)
+    def _read_or_made(self) -> tuple[LeaseObject, bool]:
+        with suppress(NotFound):
+            return parse_lease(self._client.get(self._path, deadline_s=self._deadline_s)), False
+        lease, path = new_lease(self._spec(), self._node()), paths.leases(NAMESPACE_NODE_LEASE)
+        made = parse_lease(self._client.create(path, lease, deadline_s=self._deadline_s))
+        self._outage.succeeded()
+        return made, True
 
-    def _node(self, deadline_s: float) -> Node:
+    def _node(self) -> Node:
         try:
-            return parse_node(self._client.get(self._node_path, deadline_s=deadline_s))
+            return parse_node(self._client.get(self._node_path, deadline_s=self._deadline_s))
         except NotFound as e:
             raise _NoNodeError from e
 

@@ -7,6 +7,7 @@ from agent.pods.partners import Pods, ProbeWorkers, Statuses, StoppableRuntime
 from agent.pods.resizing import Resizer
 from agent.pods.state import PodState, Stage
 from agent.status import deadline
+from agent.status.conditions import is_terminal
 
 
 class Housekeeper:
@@ -45,7 +46,13 @@ class Housekeeper:
         self._statuses.remove_orphaned(wanted | active)
         self._resizer.keep(wanted | states.keys())
         kept = {uid for uid in wanted | states.keys() if uid not in states or not states[uid].refused}
-        for uid in self._runtime.known_pods() - kept:
+        there = self._runtime.known_pods()
+        for uid in wanted - kept - there:
+            pod = self._pods.pod_by_uid(uid)  # refused; filterTerminalPodsToDelete
+            if pod is not None and pod.deletion_timestamp is not None and is_terminal(pod.status.phase):
+                states[uid].end(is_over=True)
+                self._inbox.put(uid)
+        for uid in there - kept:
             self._inbox.put(uid)
 
     def clear_away(self, uid: str) -> None:

@@ -12,6 +12,7 @@ from agent.events.event import WARNING, Event, Record, about_pod
 from agent.model import Node, Pod
 from agent.pods import admission
 from agent.pods.partners import Nodes, Pods, Statuses, StoppableRuntime
+from agent.pods.source import concerns_sync
 from agent.pods.state import PodState, Stage, is_to_end
 from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import ContainerPhase
@@ -38,7 +39,7 @@ class Intake:
     ) -> None:
         self._pods, self._runtime, self._statuses = pods, runtime, statuses
         self._states = states
-        self._nodes, self._features = nodes, semantics.declared_features
+        self._nodes, self._semantics = nodes, semantics
         self._newest: Node | None = None  # read for a pod of this turn
         self._unreadable = False  # in this turn
         self._record, self._again = record, again
@@ -63,14 +64,21 @@ class Intake:
                 self._again(pod.uid)
         return taken
 
+    def changed(self, state: PodState, pod: Pod) -> None:
+        """A refused pod that is changed later, or deleted, is ended as any other that is over."""
+        if state.refused and is_to_end(pod) and concerns_sync(state.pod, pod, self._semantics):
+            state.end(is_over=is_terminal(pod.status.phase) and self._is_over(pod.uid))
+
     def _is_held_back(self, pod: Pod) -> bool:
         """It comes again when the pod before it is over (allowStaticPodStart)."""
         return pod.static and any(s.is_static(pod.namespace, pod.name) for s in list(self._states.values()))
 
     def _take(self, pod: Pod) -> bool:
         """False: it cannot be decided now."""
-        state = PodState(pod, takes_room=not (is_terminal(pod.status.phase) and self._is_over(pod.uid)))
-        if not is_to_end(pod):
+        state = PodState(pod)
+        if is_to_end(pod):
+            state.end(is_over=is_terminal(pod.status.phase) and self._is_over(pod.uid))
+        if not is_terminal(pod.status.phase):  # one that is being deleted needs room, too
             refusal = self._refusal(pod, self._active())
             if refusal is not None and self._unreadable:
                 log.warning("pod waits until the Node can be read", extra={**state.facts, "reason": refusal.text})
@@ -81,18 +89,24 @@ class Intake:
         return True
 
     def _active(self) -> list[Pod]:
-        """The pods that take room (GetActivePods)."""
-        states = list(self._states.values())
-        return [state.pod for state in states if state.takes_room and state.stage is not Stage.TERMINATED]
+        """The pods that take room: those that the API server still has and that are not over (GetActivePods)."""
+        return [state.pod for uid, state in list(self._states.items()) if self._takes_room(uid, state)]
 
     def _refusal(self, pod: Pod, others: Sequence[Pod]) -> admission.Refusal | None:
         """A refusal is final: it is given by no Node that may have changed since it was read."""
-        refusal = admission.refusal(pod, others, self._newest or self._nodes.known_node(), self._features)
+        features = self._semantics.declared_features
+        refusal = admission.refusal(pod, others, self._newest or self._nodes.known_node(), features)
         if refusal is None or self._newest is not None or self._unreadable:
             return refusal
         self._newest = self._nodes.read_node()
         self._unreadable = self._newest is None
-        return refusal if self._newest is None else admission.refusal(pod, others, self._newest, self._features)
+        return refusal if self._newest is None else admission.refusal(pod, others, self._newest, features)
+
+    def _takes_room(self, uid: str, state: PodState) -> bool:
+        pod = self._pods.pod_by_uid(uid)
+        if pod is None or not state.takes_room or state.stage is Stage.TERMINATED:
+            return False
+        return state.ending or state.stage is Stage.TERMINATING or not is_terminal(pod.status.phase)
 
     def _is_over(self, uid: str) -> bool:
         """An agent before us has ended it: nothing of it is there that runs (isPodStatusCacheTerminal)."""
@@ -109,4 +123,3 @@ class Intake:
         self._record(Event(about_pod(pod), WARNING, refusal.reason, refusal.text))
         state.stage, state.could_run, state.refused = Stage.TERMINATED, False, True
         self._statuses.set_pod_status(pod, refusal.status(pod))
-        self._statuses.terminate_pod(pod)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from agent.model import Pod
 from agent.pods.index import PodIndex
 from agent.semantics import Semantics
-from agent.status.conditions import is_terminal, need_to_reconcile_readiness
+from agent.status.conditions import need_to_reconcile_readiness
 from agent.wire.pod import ANNOTATION_CONFIG_SOURCE, PodObject, pod_from_object
 from kube import paths
 from kube.client import Client
@@ -132,17 +132,14 @@ def _decoded(item: PodObject) -> Pod | None:
 
 
 def concerns_sync(old: Pod, new: Pod, semantics: Semantics) -> bool:
-    """Must the pod be synced? A changed status alone concerns us only by its readiness gates or a terminal phase.
+    """Must the pod be synced? A changed status alone concerns us only by its readiness gates: whatever phase another
+    client writes, the status manager writes its own again (RECONCILE of pkg/kubelet/config).
 
     Our own writes come back as such changes; a sync on each would also probe containers that are not ready once more.
     """
     if new == old:
         return False
-    if replace(new, status=old.status) != old:
-        return True
-    if need_to_reconcile_readiness(new, semantics):
-        return True
-    return is_terminal(new.status.phase) and not is_terminal(old.status.phase)
+    return replace(new, status=old.status) != old or need_to_reconcile_readiness(new, semantics)
 
 
 class PodSource:

@@ -45,6 +45,11 @@ class PodState:
     def is_static(self, namespace: str, name: str) -> bool:
         return self.pod.static and (self.pod.namespace, self.pod.name) == (namespace, name)
 
+    def end(self, *, is_over: bool) -> None:
+        """It is to end, and was not begun: `is_over`, if nothing of it runs any more (UpdatePod, the first time)."""
+        self.refused, self.ending, self.takes_room, self.could_run = False, True, not is_over, not is_over
+        self.stage = Stage.TERMINATING if is_over else Stage.SYNCING
+
     @property
     def facts(self) -> dict[str, str]:
         """For a log line."""

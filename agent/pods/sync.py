@@ -197,6 +197,7 @@ class PodLoop:
                 self._housekeeper.clear_away(uid)
             return  # one that has just come is in the inbox
         if pod is not None:
+            self._intake.changed(state, pod)
             state.pod = pod
             if not state.refused:
                 state.allocation = self._resizer.seen(state.allocation, pod)

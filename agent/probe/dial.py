@@ -185,9 +185,11 @@ def _with_zone_number(host: str) -> str:
 
 
 def _lookup_cause(error: Exception) -> str:
-    if isinstance(error, socket.gaierror) and error.errno in (socket.EAI_NONAME, socket.EAI_NODATA):
+    """The host `.` alone is a name for Go and none for Python's codec."""
+    is_missing = isinstance(error, socket.gaierror) and error.errno in (socket.EAI_NONAME, socket.EAI_NODATA)
+    if is_missing or not isinstance(error, OSError):
         return "no such host"
-    return str(error.strerror).lower() if isinstance(error, OSError) else str(error)
+    return str(error.strerror).lower()
 
 
 def _cause(error: OSError | None) -> str:

@@ -13,15 +13,14 @@ from functools import lru_cache
 from agent.probe.dial import Connection, Deadline, DialError, connect
 from agent.probe.hosts import punycode_with_port, to_ascii
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
-from agent.probe.reply import Head, Reader, Receive, ReplyError, has_token, read_at_most, read_head
-from agent.probe.targets import HttpRequest
+from agent.probe.reply import SHOWN, Head, Reader, Receive, ReplyError, read_at_most, read_head
+from agent.probe.targets import HttpRequest, has_token
 from agent.probe.url import Url, UrlError, parse_url
 from agent.processes.command import OUTPUT_LIMIT_BYTES
-from component.text import one_line
+from agent.quoting import quoted_bytes
 
 REDIRECTS = (301, 302, 303, 307, 308)
 REDIRECT_LIMIT = 10
-ERROR_LIMIT = 128  # characters of a library's own words
 PLANS = 512  # of requests that come again
 DRAIN_BYTES = 2 * 2**10  # of a redirect's body, read before it is followed
 PORTS = {"http": 80, "https": 443}
@@ -55,7 +54,7 @@ def http_get(request: HttpRequest, timeout_s: float) -> Outcome:
     try:
         exchange = _answered(request, Deadline(timeout_s))
     except _ClientError as e:
-        return Outcome(HandlerResult.FAILURE, str(e))
+        return Outcome(HandlerResult.FAILURE, str(e)[:SHOWN])
     try:
         return _outcome(exchange)
     finally:
@@ -67,7 +66,7 @@ def http_send(request: HttpRequest, timeout_s: float) -> None:
     try:
         exchange = _answered(request, Deadline(timeout_s))
     except _ClientError as e:
-        raise HandlerError(str(e)) from e
+        raise HandlerError(str(e)[:SHOWN]) from e
     _drain(exchange)
     exchange.connection.close()
 
@@ -79,7 +78,7 @@ def _answered(request: HttpRequest, deadline: Deadline) -> _Exchange:
         try:
             exchange = _ask(current, deadline)
         except _ClientError as e:
-            raise _failure(str(current.url), e) from e
+            raise _failure(current.url.without_password(), e) from e
         is_last = False
         try:
             location = exchange.head.first("Location") if exchange.head.status in REDIRECTS else ""
@@ -90,7 +89,8 @@ def _answered(request: HttpRequest, deadline: Deadline) -> _Exchange:
             try:
                 following = _redirected(current, request, location, with_body_headers=with_body_headers)
             except UrlError as e:
-                raise _failure(location, f'failed to parse Location header "{location[:128]}": {e}') from e
+                why = f"failed to parse Location header {quoted_bytes(location)}: {e}"
+                raise _failure(current.url.without_password(), why) from e
             if following.url.hostname != request.url.hostname:
                 is_last = True
                 return exchange
@@ -105,7 +105,7 @@ def _answered(request: HttpRequest, deadline: Deadline) -> _Exchange:
 
 
 def _failure(url: str, cause: object) -> _ClientError:
-    return _ClientError(f'Get "{url}": {cause}')
+    return _ClientError(f"Get {quoted_bytes(url)}: {cause}")
 
 
 def _outcome(exchange: _Exchange) -> Outcome:
@@ -117,7 +117,7 @@ def _outcome(exchange: _Exchange) -> Outcome:
             "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
         ) from e
     except (OSError, ReplyError) as e:
-        raise HandlerError(str(e)) from e
+        raise HandlerError((str(e) if isinstance(e, ReplyError) else _cause(e, _no_fault))[:SHOWN]) from e
     status = exchange.head.status
     if 200 <= status < 300:
         return Outcome(HandlerResult.SUCCESS, body)
@@ -194,13 +194,12 @@ def _cause(error: Exception, fault: Callable[[Exception], str]) -> str:
         case DialError():
             return str(error)
         case ReplyError():
-            text = one_line(error, ERROR_LIMIT)
-            return text if text == "EOF" else f"net/http: HTTP/1.x transport connection broken: {text}"
+            return str(error) if str(error) == "EOF" else f"net/http: HTTP/1.x transport connection broken: {error}"
         case ConnectionResetError():
             return "connection reset by peer"
         case OSError():
             return fault(error) or (error.strerror or str(error)).lower()
-    return f"net/http: {one_line(error, ERROR_LIMIT)}"
+    return f"net/http: {error}"
 
 
 def request_head(request: HttpRequest) -> bytes:
@@ -210,7 +209,7 @@ def request_head(request: HttpRequest) -> bytes:
     if url.scheme in PORTS:
         _check_headers(headers)
     if url.scheme not in PORTS:
-        raise _ClientError(f'unsupported protocol scheme "{url.scheme}"')
+        raise _ClientError(f"unsupported protocol scheme {quoted_bytes(url.scheme)}")
     if not url.host:
         raise _ClientError("http: no Host in request URL")
     target = url.request_uri
@@ -247,9 +246,9 @@ def _with_user(request: HttpRequest) -> Mapping[str, tuple[str, ...]]:
 def _check_headers(headers: Mapping[str, tuple[str, ...]]) -> None:
     for name, values in headers.items():
         if not _TOKEN.fullmatch(name):
-            raise _ClientError(f'net/http: invalid header field name "{name}"')
+            raise _ClientError(f"net/http: invalid header field name {quoted_bytes(name)}")
         if not all(_HEADER_VALUE.fullmatch(value) for value in values):
-            raise _ClientError(f'net/http: invalid header field value for "{name}"')
+            raise _ClientError(f"net/http: invalid header field value for {quoted_bytes(name)}")
 
 
 def _host_line(host: str) -> str:

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from agent.probe.targets import canonical, has_token
+from agent.quoting import quoted_bytes, quoted_list
+
 HEADER_LIMIT_BYTES = 10 * 2**20  # of all headers of a response, those of interim ones included
 LINE_BYTES = 64 * 2**10  # so much of a line is held at most; the rest is looked at and passed over
 HELD_BYTES = 2**20  # of the headers of a response that are held
@@ -21,10 +24,11 @@ HELD_NAMES = frozenset({"Connection", "Content-Length", "Location", "Trailer", "
 BUFFER_BYTES = 4096  # Go's: a line of the chunked coding, or a trailer, has to fit
 CHUNK_EXCESS_BYTES = 16 * 2**10
 NAMES, NAME_LENGTH = 256, 64  # of headers that are remembered
-_BLANKS = b" \t"
+SHOWN = 1024  # characters of a client's error, so that no server fills an Event
+_INITIAL_LINE = 80
+_BLANKS, _BLANKS_TEXT = b" \t", " \t"
 _NEWLINE, _RETURN = b"\n\r"
 _DIGITS = re.compile(r"[0-9]+")
-_TOKEN = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z ]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _VERSION = re.compile(r"HTTP/([0-9])\.([0-9])")
@@ -136,7 +140,14 @@ class Reader:
         self.taken += size
 
     def _fill(self) -> bool:
-        block = self._receive()
+        try:
+            block = self._receive()
+        except TimeoutError:
+            raise
+        except OSError:
+            if self._at == len(self._data):
+                raise
+            block = b""  # bufio's: what is there is a line, and the next read says what has happened
         if self._at:
             del self._data[: self._at]
             self._at = 0
@@ -174,13 +185,13 @@ def _read_head(reader: Reader) -> Head:
         pass
     version, blank, rest = line.partition(" ")
     if not blank:
-        raise ReplyError(f'malformed HTTP response "{line}"')
+        raise ReplyError(f"malformed HTTP response {quoted_bytes(line)}")
     code = rest.lstrip(" ").partition(" ")[0]
     if len(code) != 3 or not _STATUS.fullmatch(code):
-        raise ReplyError(f'malformed HTTP status code "{code}"')
+        raise ReplyError(f"malformed HTTP status code {quoted_bytes(code)}")
     match = _VERSION.fullmatch(version)
     if match is None:
-        raise ReplyError(f'malformed HTTP version "{version}"')
+        raise ReplyError(f"malformed HTTP version {quoted_bytes(version)}")
     major, minor = int(match[1]), int(match[2])
     if (major, minor) == (0, 0):
         major, minor = 1, 1
@@ -192,13 +203,16 @@ def _read_head(reader: Reader) -> Head:
 def read_headers(reader: Reader) -> dict[str, list[str]]:
     """Up to the empty line, of HELD_NAMES. Raises ReplyError, OSError, TimeoutError."""
     if reader.continues():
-        raise ReplyError(f'malformed MIME header initial line: "{reader.text_line()}"')
+        first = reader.text_line() or ""
+        if len(first) > _INITIAL_LINE:
+            raise ReplyError("message too large")
+        raise ReplyError(f"malformed MIME header initial line: {quoted_bytes(first)}")
     headers: dict[str, list[str]] = {}
     held = 0
     while (line := reader.text_line()) != "":
         if line is None:
             raise ReplyError("unexpected EOF")
-        name, value = _header(reader, line.strip(" \t"))
+        name, value = _header(reader, line)
         if name in HELD_NAMES:
             headers.setdefault(name, []).append(value)
             held += VALUE_BYTES + len(value)
@@ -207,63 +221,54 @@ def read_headers(reader: Reader) -> dict[str, list[str]]:
     return headers
 
 
-def _header(reader: Reader, line: str) -> tuple[str, str]:
+def _header(reader: Reader, first: str) -> tuple[str, str]:
     """Name and value of the header that begins with this line; its lines are read. Of a name that is not held the value
     is not, either."""
-    name, colon, value = line.partition(":")
+    shown = first.strip(_BLANKS_TEXT)
+    name, colon, value = shown.partition(":")
+    named, is_valid = _NAME.fullmatch(name) is not None, _VALUE.fullmatch(value) is not None
     if reader.cut and not colon:
-        colon = _rest_of_name(reader)
+        colon, named, is_valid = _rest_of_name(reader, named=named)
     if not colon:
-        raise ReplyError(f'malformed MIME header: missing colon: "{line}"')
-    if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-        raise ReplyError(f'malformed MIME header line: "{line}"')
+        raise ReplyError(f"malformed MIME header: missing colon: {quoted_bytes(first[:SHOWN])}")
     key = _canonical_again(name) if len(name) <= NAME_LENGTH else ""
     is_held = key in HELD_NAMES
     while True:
         if reader.taken > HEADER_LIMIT_BYTES or (is_held and (reader.cut or len(value) > LINE_BYTES)):
             raise _too_large()
-        if reader.cut and not all(map(_VALUE.fullmatch, reader.rest_of_line())):
-            raise ReplyError(f'malformed MIME header line: "{line}"')
+        is_valid = all(map(_VALUE.fullmatch, reader.rest_of_line())) and is_valid
         if not reader.continues():
-            return key, value.lstrip(" \t")
+            break
         more = reader.text_line() or ""
-        if not _VALUE.fullmatch(more):
-            raise ReplyError(f'malformed MIME header line: "{line} {more}"')
+        is_valid = is_valid and _VALUE.fullmatch(more) is not None
+        shown = f"{shown[:SHOWN]} {more.strip(_BLANKS_TEXT)}"
         if is_held:
-            value += " " + more.strip(" \t")
+            value += " " + more.strip(_BLANKS_TEXT)
+    if not named or not is_valid:
+        if named:  # as Go has written it in its place by then
+            shown = canonical(name) + shown[len(name) :]
+        raise ReplyError(f"malformed MIME header line: {quoted_bytes(shown[:SHOWN])}")
+    return key, value.lstrip(_BLANKS_TEXT)
 
 
-def _rest_of_name(reader: Reader) -> str:
-    """The colon behind a name that is too long to be one of those that are held, if there is one; its line is read."""
-    colon = ""
+def _rest_of_name(reader: Reader, *, named: bool) -> tuple[str, bool, bool]:
+    """Of a name that is too long to be one of those that are held: the colon behind it, if there is one, and whether
+    name and value are of the right form. Its line is read."""
+    colon, is_valid = "", True
     for block in reader.rest_of_line():
         value = block
         if not colon:
             name, colon, value = block.partition(":")
-            if name and not _NAME.fullmatch(name):
-                raise ReplyError("malformed MIME header line")
-        if not _VALUE.fullmatch(value):
-            raise ReplyError("malformed MIME header line")
-    return colon
+            named = named and (not name or _NAME.fullmatch(name) is not None)
+        is_valid = is_valid and _VALUE.fullmatch(value) is not None
+    return colon, named, is_valid
 
 
 def _too_large() -> ReplyError:
     return ReplyError(f"net/http: server response headers exceeded {HEADER_LIMIT_BYTES} bytes; aborted")
 
 
-def canonical(name: str) -> str:
-    """FOO-bAR -> Foo-Bar; a name that is no token stays as it is."""
-    if not _TOKEN.fullmatch(name):
-        return name
-    return "-".join(part[:1].upper() + part[1:].lower() for part in name.split("-"))
-
-
 _canonical_again = lru_cache(maxsize=NAMES)(canonical)  # servers send the same names again and again
-
-
-def has_token(values: list[str], token: str) -> bool:
-    """Is it one of the words between the commas?"""
-    return any(word.strip(" \t").lower() == token for value in values for word in value.split(","))
 
 
 def body_allowed(status: int) -> bool:
@@ -357,37 +362,38 @@ def _settle_length(head: Head, major: int, minor: int) -> None:
     chunked = False
     if codings is not None and (major, minor) >= (1, 1):
         if len(codings) != 1:
-            raise ReplyError(f"too many transfer encodings: {codings}")
+            raise ReplyError(f"too many transfer encodings: {quoted_list(codings)}")
         if codings[0].lower() != "chunked":
-            raise ReplyError(f'unsupported transfer encoding: "{codings[0]}"')
+            raise ReplyError(f"unsupported transfer encoding: {quoted_bytes(codings[0])}")
         chunked = True
     length = _content_length(head.headers)
     if chunked:
         _check_trailer_names(head.headers)
     if not body_allowed(head.status):
-        upgraded = head.status == 101 and _switches(head.headers)
-        head.length = -1 if upgraded else 0
+        head.length = -1 if head.status == 101 and _switches(head.headers) else 0
     else:
         head.chunked, head.length = chunked, -1 if chunked else length
 
 
 def _content_length(headers: Mapping[str, list[str]]) -> int:
     """-1 without one."""
-    given = [value.strip(" \t\r\n") for value in headers.get("Content-Length", ())]
+    values = headers.get("Content-Length", [])
+    given = [value.strip(" \t\r\n") for value in values]
     if not given:
         return -1
     if any(value != given[0] for value in given):
-        raise ReplyError(f"http: message cannot contain multiple Content-Length headers; got {given}")
+        raise ReplyError(f"http: message cannot contain multiple Content-Length headers; got {quoted_list(values)}")
     if not _DIGITS.fullmatch(given[0]) or int(given[0]) >= 2**63:
-        raise ReplyError(f'bad Content-Length "{given[0]}"')
+        raise ReplyError(f"{'bad' if given[0] else 'invalid empty'} Content-Length {quoted_bytes(given[0])}")
     return int(given[0])
 
 
 def _check_trailer_names(headers: Mapping[str, list[str]]) -> None:
     for value in headers.get("Trailer", ()):
         for word in value.split(","):
-            if canonical(word.strip(" \t\r\n")) in ("Transfer-Encoding", "Trailer", "Content-Length"):
-                raise ReplyError(f'bad trailer key "{word.strip()}"')
+            key = canonical(word.strip(" \t\r\n"))
+            if key in ("Transfer-Encoding", "Trailer", "Content-Length"):
+                raise ReplyError(f"bad trailer key {quoted_bytes(key)}")
 
 
 def _switches(headers: Mapping[str, list[str]]) -> bool:

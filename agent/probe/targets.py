@@ -1,11 +1,11 @@
 """Where a probe goes and what it says: ports, URLs, headers, commands. Pure. Mirrors pkg/probe, http/request.go."""
 
 import ipaddress
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from agent.model import Container, EnvVar, HttpGetAction
-from agent.probe.reply import canonical
 from agent.probe.url import Url, UrlError, parse_url
 from agent.quoting import quoted
 from component.text import expand
@@ -13,6 +13,7 @@ from component.text import expand
 VERSION = "1.36"
 USER_AGENT = f"kube-probe/{VERSION}"
 LONGEST_DIGITS = 20  # of 64 bits
+_TOKEN = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 
 
 class TargetError(Exception):
@@ -77,7 +78,7 @@ def format_url(scheme: str, host: str, port: int, path: str) -> Url:
     try:
         return parse_url(text)
     except UrlError as e:
-        raise TargetError(f'parse "{text}": {e}') from e
+        raise TargetError(str(e)) from e
 
 
 def bytes_text(text: str) -> str:
@@ -106,6 +107,18 @@ def header_map(headers: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]
         key = canonical(bytes_text(name))
         found[key] = (*found.get(key, ()), bytes_text(value))
     return found
+
+
+def canonical(name: str) -> str:
+    """FOO-bAR -> Foo-Bar; a name that is no token stays as it is."""
+    if not _TOKEN.fullmatch(name):
+        return name
+    return "-".join(part[:1].upper() + part[1:].lower() for part in name.split("-"))
+
+
+def has_token(values: list[str], token: str) -> bool:
+    """Is it one of the words between the commas?"""
+    return any(word.strip(" \t").lower() == token for value in values for word in value.split(","))
 
 
 def expand_command(command: Iterable[str], env: Iterable[EnvVar]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 Imported where it is spoken: OpenSSL is an eighth of the memory of an agent that speaks plainly.
 """
 
+import re
 import ssl
 from collections.abc import Callable
 from functools import lru_cache
@@ -18,6 +19,20 @@ HANDSHAKE_LIMIT_S = 10.0  # net/http's transport of kubelet
 # What Go offers: nothing without forward secrecy. OpenSSL's level 2 would refuse short keys even without verification.
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE+AES+SHA1:@SECLEVEL=0"
 _PLAIN = b"HTTP/"
+_ALERT = re.compile(r"(?:SSLV3|TLSV13?)_(?:ALERT_)?(.+)")
+# What a server sends that ends the handshake, where Go has other words for it (crypto/tls/alert.go).
+_ALERTS = {
+    "bad record mac": "bad record MAC",
+    "certificate expired": "expired certificate",
+    "certificate revoked": "revoked certificate",
+    "certificate unknown": "unknown certificate",
+    "decode error": "error decoding message",
+    "decrypt error": "error decrypting message",
+    "insufficient security": "insufficient security level",
+    "protocol version": "protocol version not supported",
+    "unknown ca": "unknown certificate authority",
+    "user cancelled": "user canceled",
+}
 _BLOCK_BYTES = 16 * 2**10
 
 
@@ -25,14 +40,21 @@ class PlainError(ssl.SSLError):
     """The server speaks HTTP without TLS."""
 
 
+class HandshakeTimeoutError(ssl.SSLError):
+    """The handshake took longer than it may, and the probe has time left."""
+
+
 def wrap_tls(connection: Connection, host: str, deadline: Deadline) -> Connection:
     """`host`: an address, or a name as it is looked up. Raises TimeoutError, OSError."""
-    secured = _Secured(connection, _named(host), deadline.monotonic)
+    secured, left_s = _Secured(connection, _named(host), deadline.monotonic), 0.0
     try:
-        secured.settimeout(min(deadline.left_s(), HANDSHAKE_LIMIT_S))
+        left_s = deadline.left_s()
+        secured.settimeout(min(left_s, HANDSHAKE_LIMIT_S))
         secured.do_handshake()
-    except BaseException:
+    except BaseException as e:
         secured.close()
+        if isinstance(e, TimeoutError) and left_s > HANDSHAKE_LIMIT_S:
+            raise HandshakeTimeoutError("net/http: TLS handshake timeout") from e
         raise
     return secured
 
@@ -131,6 +153,13 @@ def fault(error: Exception) -> str:
         return ""
     if isinstance(error, PlainError):  # the commonest mistake is https on a plain port
         return f"http: {NOT_TLS}"
+    if isinstance(error, HandshakeTimeoutError):
+        return str(error.args[0])
+    if isinstance(error, ssl.SSLEOFError):
+        return "EOF"
     if error.reason == "WRONG_VERSION_NUMBER":
         return "tls: first record does not look like a TLS handshake"
+    if alert := _ALERT.fullmatch(error.reason or ""):
+        words = alert[1].lower().replace("_", " ")
+        return f"remote error: tls: {_ALERTS.get(words, words)}"
     return f"tls: {error.reason or error}"

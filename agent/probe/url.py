@@ -8,6 +8,8 @@ import re
 import string
 from dataclasses import dataclass, replace
 
+from agent.quoting import quoted_bytes
+
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-_.~")
 # What is not escaped in each part of a URL, beside the unreserved.
 _PLAIN = {
@@ -71,6 +73,12 @@ class Url:
         path = _unescape(escaped, "path")
         return replace(self, path=path, raw_path="" if _escape(path, "path") == escaped else escaped)
 
+    def without_password(self) -> str:
+        """As texts show it (stripPassword of net/http)."""
+        if self.user is None or len(self.user) == 1:
+            return str(self)
+        return str(self).replace(self.userinfo(), f"{self.user[0]}:***@", 1)
+
     def userinfo(self) -> str:
         """With the @; empty without a user."""
         return "" if self.user is None else ":".join(_escape(part, "user") for part in self.user) + "@"
@@ -126,10 +134,15 @@ class Url:
 def parse_url(text: str) -> Url:
     """url.Parse. Raises UrlError."""
     rest, _, fragment = text.partition("#")
-    url = _parse(rest)
+    refused = rest
+    try:
+        url = _parse(rest)
+        refused = text
+        plain = _unescape(fragment, "fragment")
+    except UrlError as e:
+        raise UrlError(f"parse {quoted_bytes(refused)}: {e}") from None
     if not fragment:
         return url
-    plain = _unescape(fragment, "fragment")
     return replace(url, fragment=plain, raw_fragment="" if _escape(plain, "fragment") == fragment else fragment)
 
 
@@ -203,7 +216,7 @@ def _parse_literal(host: str) -> str:
 
 def _check_port(text: str) -> None:
     if not _PORT.fullmatch(text):
-        raise UrlError(f'invalid port "{text}" after host')
+        raise UrlError(f"invalid port {quoted_bytes(text)} after host")
 
 
 def _split_host(host: str) -> tuple[str, str]:
@@ -228,11 +241,11 @@ def _unescape(text: str, part: str) -> str:
         if c == "%":
             match = _ESCAPE.match(text, index)
             if match is None:
-                raise UrlError(f'invalid URL escape "{text[index : index + 3]}"')
+                raise UrlError(f"invalid URL escape {quoted_bytes(text[index : index + 3])}")
             _check_escape(match[0], part)
         elif part in ("host", "zone") and c < "\x80" and c not in _PLAIN["host"]:
             # What follows the % of an escape is hexadecimal, so plain.
-            raise UrlError(f'invalid character "{c}" in host name')
+            raise UrlError(f"invalid character {quoted_bytes(c)} in host name")
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 

@@ -22,6 +22,18 @@ def test_what_is_read_is_written_again(text):
     assert text.replace("Z", ".000000Z") == format_micro_time(parse_time(text) or 0.0)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("1969-12-31T23:59:59.5Z", "1969-12-31T23:59:59Z", id="before 1970"),
+        pytest.param("1960-01-01T00:00:00.999Z", "1960-01-01T00:00:00Z", id="long before"),
+        pytest.param("1970-01-01T00:00:01.75Z", "1970-01-01T00:00:01Z", id="after"),
+    ],
+)
+def test_a_part_of_a_second_is_cut_off(text, expected):
+    assert expected == format_time(parse_time(text) or 0.0)
+
+
 @pytest.mark.parametrize("text", ["", "soon", "2026-13-45T00:00:00Z", "10000-01-01T00:00:00Z"])
 def test_what_is_no_time(text):
     with pytest.raises(msgspec.ValidationError):

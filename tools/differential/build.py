@@ -83,6 +83,9 @@ PACKAGES = {
             r"rand\.Float64\(\)": "drawn(rand.Float64)",
             r"kl\.updateRuntimeUp\(ctx\)": "kl.runtimeIsKnown()",
             r"\.After\(time\.Now\(\)\) \{$": ".After(runtimeNow()) {",
+            # What is on the disk of a machine.
+            r"kl\.usernsManager\.CleanupOrphanedPodUsernsAllocations\(.*\); err": "error(nil); err",
+            r"kl\.cleanupOrphanedPodDirs\(logger, allPods, runningRuntimePods\)$": "error(nil)",
         },
     ),
     "kuberuntime": Copied(
@@ -108,6 +111,7 @@ PACKAGES = {
     ),
     # Of this package the cache alone: its statuses are the types of the package itself.
     "podcache": Copied("pkg/kubelet/container", only="cache.go"),
+    "podconfig": Copied("pkg/kubelet/config"),
     "prober": Copied(
         "pkg/kubelet/prober",
         {

@@ -7,7 +7,20 @@ _WORKER, _MANAGER, _TICKER = "prober/worker.py", "prober/manager.py", "probe/tic
 _CONFIGS, _HOOKS = "cri/configs.py", "pods/hooks.py"
 _DOCUMENTS, _MANIFEST, _FOLDER = "wire/documents.py", "wire/manifest.py", "pods/folder.py"
 _INDEX, _SOURCE, _MIRRORS = "pods/index.py", "pods/source.py", "pods/mirrors.py"
+_INTAKE = "pods/intake.py"
 AROUND = (
+    Planted("intake", "pods/source.py", "replace(new, status=old.status) != old", "new != old"),
+    Planted("intake", _INTAKE, "if not is_terminal(pod.status.phase):  #", "if not is_to_end(pod):  #"),
+    Planted("intake", _INTAKE, "if pod is None or not state.takes_room or", "if not state.takes_room or"),
+    Planted("intake", _INTAKE, "if state.refused and is_to_end(pod) and", "if False and"),
+    Planted("intake", _INTAKE, "return state.ending or state.stage is Stage.TERMINATING or not", "return not"),
+    Planted("intake", _INTAKE, "or not is_terminal(pod.status.phase)\n", "or True\n"),
+    Planted(
+        "intake",
+        "pods/housekeeping.py",
+        "if pod is not None and pod.deletion_timestamp is not None and",
+        "if False and",
+    ),
     Planted("loops", _WORKER, "                    ticker.reset(monotonic())\n", ""),
     Planted("loops", _TICKER, "self._due += (missed + 1) * self._period_s", "self._due = monotonic + self._period_s"),
     Planted("loops", _TICKER, "(missed + 1) * self._period_s", "self._period_s"),

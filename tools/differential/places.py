@@ -14,6 +14,7 @@ HOSTS = (
     "a/b",
     "ä.example",
     "a_b",
+    ".",
 )
 PATHS = (
     *["/"] * 4,

@@ -118,7 +118,7 @@ class Server:
         try:
             heard = self._tls.go_on()
         except ssl.SSLError:
-            self._over = True
+            self._over = self._reply.ending != "silent"
         else:
             if self._tls.shaken and not self.sent:
                 self.sent = f"TLS for {self._tls.named}\n"

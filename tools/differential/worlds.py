@@ -11,6 +11,7 @@ from typing import Any
 Json = dict[str, Any]
 
 START = 1_000_000.0
+ODD_TIMES = ("1969-12-31T23:59:59.5Z", "1969-12-31T23:59:58.25Z", "1960-01-01T00:00:00.999Z", "1970-01-01T00:00:01.75Z")
 """When the agent, or the kubelet, was started."""
 
 POLICIES = ("Always", "OnFailure", "Never")
@@ -22,6 +23,11 @@ def maybe(random: Random, odds: float) -> bool:
 
 
 @cache
+def odd_time(random: Random, text: str) -> str:
+    """This time, or rarely one with a fraction of a second, before 1970 or after."""
+    return random.choice(ODD_TIMES) if maybe(random, 0.03) else text
+
+
 def text_time(seconds: float) -> str:
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -115,7 +121,7 @@ def draw_condition(random: Random, kind: str) -> Json:
         "type": kind,
         "status": random.choice(("True", "True", "False", "Unknown")),
         "lastProbeTime": None,
-        "lastTransitionTime": text_time(START - random.randint(0, 100)),
+        "lastTransitionTime": odd_time(random, text_time(START - random.randint(0, 100))),
     }
     if maybe(random, 0.3):
         condition["reason"] = random.choice(("ContainersNotReady", "Because"))

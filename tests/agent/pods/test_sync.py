@@ -254,7 +254,7 @@ def test_a_deleted_container_is_not_restarted(node: Node) -> None:
     assert [("c", 0)] == node.runtime.started
 
 
-def test_a_shorter_grace_is_passed_on(node: Node) -> None:
+def test_lh18_a_shorter_grace_is_passed_on(node: Node) -> None:
     node.put(POD)
     node.put(DELETED)
     node.put(replace(DELETED, deletion_grace_period_s=2))

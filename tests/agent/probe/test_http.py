@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+import struct
 import threading
 import time
 from pathlib import Path
@@ -297,6 +298,31 @@ def test_nobody_listens() -> None:
     action = HttpGetAction(port, "/x", "127.0.0.1")
     expected = f'Get "http://127.0.0.1:{port}/x": dial tcp 127.0.0.1:{port}: connect: connection refused'
     assert Outcome(FAILURE, expected) == http_get(http_request(action, Container("c"), ""), 1)
+
+
+def test_h51_an_event_shows_no_password() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    action = HttpGetAction(port, "http://user:secret@h/x", "127.0.0.1")
+    outcome = http_get(http_request(action, Container("c"), ""), 1)
+    assert outcome.output.startswith(f'Get "http://user:***@127.0.0.1:{port}/x": dial tcp')
+
+
+def test_h52_a_bad_location_is_told_with_the_url_that_was_asked() -> None:
+    with Target(lambda call: call.redirect("/%zz")) as target:
+        why = 'failed to parse Location header "/%zz": parse "/%zz": invalid URL escape "%zz"'
+        expected = f'Get "http://127.0.0.1:{target.port}/": {why}'
+        assert Outcome(FAILURE, expected) == ask(target)
+
+
+def test_h53_a_connection_that_is_reset_in_a_body() -> None:
+    def answer(call: Call) -> None:
+        call.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe")
+        call.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        call.connection.close()
+
+    with Target(answer) as target, pytest.raises(HandlerError, match=r"^connection reset by peer$"):
+        ask(target)
 
 
 @pytest.mark.parametrize(

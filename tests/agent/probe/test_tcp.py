@@ -54,6 +54,7 @@ REFUSED = "connect: connection refused"
         pytest.param("[a]:80:", "dial tcp: address [[a]:80:]:1: too many colons in address", id="T6 colons behind it"),
         pytest.param("a]", "dial tcp: address a]:1: unexpected ']' in address", id="T6 a bracket from nowhere"),
         pytest.param("a[", "dial tcp: address a[:1: unexpected '[' in address", id="T6 one that leads nowhere"),
+        pytest.param(".", "dial tcp: lookup .: no such host", id="T8 a dot alone is a name for Go"),
         pytest.param("[[a]", "dial tcp: address [[a]:1: unexpected '[' in address", id="T6 two"),
     ],
 )

@@ -51,7 +51,11 @@ def test_h49_the_server_is_told_the_name(
         "WRONG_VERSION_NUMBER",
         "tls: first record does not look like a TLS handshake",
     ),
-    ("any other reason is named", "TLSV1_ALERT_ACCESS_DENIED", "tls: TLSV1_ALERT_ACCESS_DENIED"),
+    ("the server ends it", "TLSV1_ALERT_ACCESS_DENIED", "remote error: tls: access denied"),
+    ("Go has other words", "TLSV13_ALERT_CERTIFICATE_REQUIRED", "remote error: tls: certificate required"),
+    ("an old version", "TLSV1_ALERT_PROTOCOL_VERSION", "remote error: tls: protocol version not supported"),
+    ("a name that the server does not have", "TLSV1_UNRECOGNIZED_NAME", "remote error: tls: unrecognized name"),
+    ("any other reason is named", "BAD_SIGNATURE", "tls: BAD_SIGNATURE"),
 )
 def test_an_error_of_tls_has_the_words_of_go(reason: str, expected: str) -> None:
     error = ssl.SSLError(1, "failed")

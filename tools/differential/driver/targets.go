@@ -30,6 +30,7 @@ var targets = map[string]target{
 	"hooks": hooks.Answer,
 	"http":   httpprobe.Answer,
 	"images": images.Answer,
+	"intake": kubelet.AnswerIntake,
 	"lease":  lease.Answer,
 	"loops":  prober.AnswerLoops,
 	"node":   kubelet.AnswerNode,

@@ -5,6 +5,7 @@ written by `python -m tools.differential --record`, so `make test-fast` replays 
 
     prober      workers, results and manager
     containers  phases, and what happens as events
+    nodes       renewals of a Lease, when a node is under pressure, which pods it takes
     answering   commands, ports, and answers byte by byte
 """
 
@@ -13,13 +14,16 @@ from typing import Any
 
 import msgspec
 
-from tools.differential.fixed import answering, containers, prober
+from tools.differential.fixed import answering, containers, nodes, prober
 from tools.differential.target import Answers, History
 
 CASES: dict[str, dict[str, History]] = {
     "prober": prober.CASES,
     "status": containers.STATUS,
     "pleg": containers.PLEG,
+    "eviction": nodes.EVICTION,
+    "intake": nodes.INTAKE,
+    "lease": nodes.LEASE,
     "handlers": answering.HANDLERS,
     "grpc": answering.GRPC,
     "http": answering.HTTP,

@@ -174,6 +174,21 @@ HTTP: dict[str, History] = {
     "H48: one of more than ten": _got(_serving((0.0, _OK), tls="1.2", handshake=10.5), scheme="HTTPS"),
     "H49: a name with a dot at its end": _got(_serving((0.0, _OK), tls="1.2"), host="a.", scheme="HTTPS"),
     "H49: a name of other letters": _got(_serving((0.0, _OK), tls="1.2"), host="ä.example", scheme="HTTPS"),
+    "H50: two codings": _got("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n"),
+    "H50: two lengths": _got("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello"),
+    "H50: a control character in an answer": _got("HTTP/1.1 200 OK\r\nX-A: \x01\r\n more\r\n\r\n"),
+    "H50: a control character in a header": _got(_OK, headers=(("X-\x01", "v"),)),
+    "H50: no length": _got("HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n"),
+    "H51: a password": _got("", path="http://u:p@h/x"),
+    "H52: a Location with a broken escape": _got(_reply("302 Found", location="/%zz")),
+    "H52: a Location that is no URL": _got(
+        _reply("302 Found", location="/next"), _reply("302 Found", location=":x\x01")
+    ),
+    "H53: a connection that is reset in a body": _got(
+        _serving((0.0, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe"), ending="reset")
+    ),
+    "H53: one that is reset in a head": _got(_serving((0.0, "HTTP/1.1 200 OK\r\nContent-"), ending="reset")),
+    "H54: a host that is an address and a port": _got(_OK, host="127.0.0.1:80"),
     "H21: from HTTPS to HTTP and back": _got(
         _serving((0.0, _reply("302 Found", location="http://127.0.0.1/plain")), tls="self-signed"),
         _reply("302 Found", location="https://127.0.0.1/secret"),

@@ -4,7 +4,7 @@ import re
 
 from tests.agent.status.test_phase import ROWS
 from tools.differential.target import History
-from tools.differential.worlds import START, Json
+from tools.differential.worlds import ODD_TIMES, START, Json
 
 # In the words of the rows; those that a runtime can show.
 _STATES: dict[str, Json] = {
@@ -58,6 +58,10 @@ STATUS: dict[str, History] = {
     for row, policy, told, flags in _CELLS.findall(ROWS)
     if all(state in ("-", *_STATES) for _, state, _ in _PART.findall(told))
 }
+for _time in ODD_TIMES:
+    _history = _synced("Always", "A r", "")
+    _history["pod"]["status"]["startTime"] = _time
+    STATUS[f"N107: a start at {_time}"] = _history
 
 
 def _seen(before: str, after: str) -> History:

@@ -13,6 +13,7 @@ handlers probes by the prober: commands, connections on loopback, ports, retries
 hooks   one lifecycle hook: a command, a request, a sleep
 http    the handler for httpGet: what is sent, and what is made of any bytes that come back, or do not, over TLS or not
 images  is a container's image there, and may it be pulled, and now
+intake  which pods a node with little room takes, and how far each is
 lease   the renewals of a node's Lease
 loops   workers of the prober as they run: pauses, ticks, triggers, ends, with probes that take their time
 node    its registration, and when its status is written, with what
@@ -39,6 +40,7 @@ from tools.differential.targets.handlers import HandlersTarget
 from tools.differential.targets.hooks import HooksTarget
 from tools.differential.targets.http import HttpTarget
 from tools.differential.targets.images import ImagesTarget
+from tools.differential.targets.intake import IntakeTarget
 from tools.differential.targets.lease import LeaseTarget
 from tools.differential.targets.loops import LoopsTarget
 from tools.differential.targets.node import NodeTarget
@@ -64,6 +66,7 @@ TARGETS: tuple[Target, ...] = (
     HooksTarget(),
     HttpTarget(),
     ImagesTarget(),
+    IntakeTarget(),
     LeaseTarget(),
     LoopsTarget(),
     NodeTarget(),

@@ -64,6 +64,7 @@ HOSTS = (
         "nobody.invalid",
         "[127.0.0.1]",
         "[a",
+        ".",
         "a]",
     ),
     *("[[::1]", "]", "[127.0.0.1]]", "127.0.0.1]:", "[::1]:", "[a]b", "[a]:b:", ":", "::", "0::1", "0::0", "0.0.0.0"),
@@ -92,7 +93,7 @@ OUTPUTS = (
 )
 FAULTS = (*[""] * 8, "timeout", "gone")
 EXIT_CODES = (0, 0, 1, 2, 126, 137, 255, -1)
-LOOKED_UP = re.compile(r"(dial tcp: lookup \S*?)(?: on [^ ]+)?: .*", re.DOTALL)
+LOOKED_UP = re.compile(r"(dial tcp: lookup \S*?)(?: on [^ ]+: .*|: no such host\Z)", re.DOTALL)
 
 
 class HandlersTarget:

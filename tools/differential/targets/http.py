@@ -1,6 +1,7 @@
 """The httpGet handler: what is sent for a probe, and what is made of any bytes that come back. No sockets: connections
 are in memory on both sides, and close when their bytes are read, or stall, in a time that is the history's own."""
 
+import re
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -11,6 +12,7 @@ import msgspec
 from agent.model import Container
 from agent.probe import http as handler
 from agent.probe.outcome import HandlerError
+from agent.probe.reply import SHOWN
 from agent.probe.targets import TargetError, http_request
 from agent.semantics import Semantics
 from agent.wire.pod import _action, _HttpGet, _Probe
@@ -158,6 +160,15 @@ BODIES = (
 INTERIM = ("HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n")
 PAUSES_S = (0.0137731, 0.0137731, 0.4173297, 0.4173297, 1.3391713, 3.7191371, 9.2371319, 11.2371191, 70.1137913)
 """No sum of them is a timeout: which of two things at the same moment is the first is nobody's rule."""
+OTHERWISE = (
+    # Which of two clocks is the first to tell is chance in Go.
+    (re.compile(r"(net/http: request canceled|context deadline exceeded)( \(Client\.Timeout [a-z ]+\))?\Z"), "late"),
+    # A connection in memory whose server has refused its client.
+    (re.compile(r"remote error: tls: certificate required\Z"), "io: read/write on closed pipe"),
+    (re.compile(r": invalid host: .*", re.DOTALL), ": invalid host"),
+)
+"""What is said in other words, and what is compared instead."""
+_TOKEN, _CONTROL = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+"), re.compile("[\x00-\x08\n-\x1f\x7f]")
 SWITCHES = " 101"  # the status, wherever it stands
 SOUND = (
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
@@ -188,6 +199,9 @@ class HttpTarget:
                 {"name": name, "value": composed(random) if maybe(random, 0.1) else random.choice(VALUES)}
                 for name in names
             ]
+            broken = [header for header in get["httpHeaders"] if _is_broken(header)]
+            for header in broken[1:]:  # of several Go names any
+                get["httpHeaders"].remove(header)
         replies = [_redirect(random) for _ in range(random.choice((0, 0, 0, 0, 1, 1, 2, 3, 11)))]
         if maybe(random, 0.02):  # around the limit of redirects
             replies = ["HTTP/1.1 302 Found\r\nLocation: /next\r\n\r\n"] * random.choice((9, 10, 11))
@@ -218,20 +232,31 @@ class HttpTarget:
             outcome = handler.http_get(
                 http_request(action, Container(name=""), history["podIP"]), history.get("timeoutSeconds", 20)
             )
-        except TargetError:
-            return {"result": "unknown", "output": "", "errored": True}
+        except TargetError as e:
+            return {"result": "unknown", "output": _one_byte(str(e)), "errored": True}
         except HandlerError as e:
-            return {"result": str(e.result), "output": "", "errored": True}
-        return {"result": str(outcome.result), "output": outcome.output.encode().decode("latin-1"), "errored": False}
+            return {"result": str(e.result), "output": _one_byte(str(e)), "errored": True}
+        return {"result": str(outcome.result), "output": _one_byte(outcome.output), "errored": False}
 
     def told(self, answer: Answers) -> Answers:
-        """The words of a client's error are Go's own; that there is one is compared. A body is text for people."""
-        if "output" in answer:
-            text = answer["output"].encode("latin-1").decode(errors="replace")
-            answer = {**answer, "output": text}
-        if answer.get("result") == "failure" and not answer["output"].startswith("HTTP probe failed"):
-            return {**answer, "output": ""}
-        return answer
+        """A body is text for people. Of the words of an error no more is compared than is shown."""
+        if "output" not in answer:
+            return answer
+        text = answer["output"].encode("latin-1").decode(errors="replace")
+        if answer["errored"] or answer["result"] == "failure":
+            for words, instead in OTHERWISE:
+                text = words.sub(instead, text)
+            text = text[:SHOWN]
+        return {**answer, "output": text}
+
+
+def _one_byte(text: str) -> str:
+    """One character a byte, as the driver writes it."""
+    return text.encode(errors="surrogateescape").decode("latin-1")
+
+
+def _is_broken(header: dict[str, str]) -> bool:
+    return not _TOKEN.fullmatch(header["name"]) or bool(_CONTROL.search(header["value"]))
 
 
 def _redirect(random: Random) -> str:

@@ -16,11 +16,12 @@ from tools.differential.worlds import maybe
 
 NAME = "n"
 UIDS = ("uid-1", "uid-2", "")  # of the Node; "": it is not there
-# A few faults, which a renewal gets over, or an outage: each side gives up in its own time, with the same Lease. The
-# Node can always be read, for the one difference in time: the kubelet waits a whole period where it could not.
+# A few faults, which a renewal gets over, or an outage. The Node can always be read: one that cannot the kubelet reads
+# again in each of its tries, and then after a whole period.
 FAULTS = ("error", "error", "conflict", "ok")
 OWNER = ("apiVersion", "kind", "name", "uid")
-TURNS = 4  # of the keeper in one step, until it would wait for its period
+SLEEPS = 8
+"""Pauses of a renewal after which the history goes on without it."""
 
 
 class LeaseTarget:
@@ -37,7 +38,7 @@ class LeaseTarget:
             if maybe(random, 0.25):
                 step["lease"] = "deleted" if maybe(random, 0.3) else _lease(random, wall)
             steps.append(step)
-        return {"durationS": random.choice((40, 20)), "steps": steps}
+        return {"durationS": random.choice((40, 20, 4, 1)), "steps": steps}
 
     def answer(self, history: History, semantics: Semantics) -> Answers:  # noqa: ARG002 - no gate is about Leases
         server = _Server()
@@ -47,7 +48,9 @@ class LeaseTarget:
         return [_step(server, keeper, step) for step in history["steps"]]
 
     def told(self, answer: Answers) -> Answers:
-        return [_told(lease) for lease in answer] if isinstance(answer, list) else answer
+        if not isinstance(answer, list):
+            return answer
+        return [{**step, "lease": _told(step["lease"])} for step in answer]
 
 
 def _faults(random: Random) -> dict[str, list[str]]:
@@ -55,7 +58,7 @@ def _faults(random: Random) -> dict[str, list[str]]:
         return {"get": ["always"], "update": ["always"]}
     kinds = {"get": ("error",), "create": ("error", "exists"), "update": FAULTS}
     return {
-        kind: [random.choice(of) for _ in range(random.choice((1, 1, 2)))]
+        kind: [random.choice(of) for _ in range(random.choice((1, 1, 2, 5)))]
         for kind, of in kinds.items()
         if maybe(random, 0.2)
     }
@@ -81,17 +84,22 @@ def _lease(random: Random, wall: float) -> Any:
 
 def _step(server: "_Server", keeper: LeaseKeeper, step: Any) -> Any:
     server.begin(step)
-    for _ in range(TURNS):
-        # After a long outage it waits for a whole period between tries, which the kubelet never does.
-        if keeper.turn() >= keeper.period_s and not keeper._outage._backoff.failures:
+    pauses = list[float]()
+    while True:
+        pause_s = keeper.turn()
+        if keeper._renewal is None:
             break
-    return server.lease
+        if len(pauses) == SLEEPS:
+            keeper._renewal, keeper._latest = None, None
+            break
+        pauses.append(pause_s)
+    return {"lease": server.lease, "asked": server.asked, "pauses": pauses}
 
 
 def _told(lease: Any) -> Any:
     """What a Lease says: nothing is the same as null or an empty list, and versions are each server's own."""
-    if lease is None:
-        return None
+    if lease is None or "owners" in lease:  # it has been written down
+        return lease
     metadata, spec = (
         {k: v for k, v in lease.get(of, {}).items() if v not in (None, [], {})} for of in ("metadata", "spec")
     )
@@ -106,8 +114,10 @@ class _Server:
     def __init__(self) -> None:
         self.wall, self.lease, self.node, self.version = 0.0, None, "", 0
         self.faults: dict[str, list[str]] = {}
+        self.asked = list[str]()
 
     def begin(self, step: Any) -> None:
+        self.asked = []
         self.wall, self.faults = step["wall"], {kind: list(of) for kind, of in step["faults"].items()}
         self.node = step.get("nodeUID", self.node)
         if step.get("lease") == "deleted":
@@ -136,7 +146,7 @@ class _Server:
         lease = msgspec.json.decode(body)
         if self.lease is None:
             raise errors.NotFound(path=path)
-        if lease["metadata"].get("resourceVersion", "") not in ("", self.lease["metadata"]["resourceVersion"]):
+        if lease["metadata"].get("resourceVersion", "") != self.lease["metadata"]["resourceVersion"]:
             raise errors.Conflict(path=path)
         return self._put(lease)
 
@@ -146,6 +156,7 @@ class _Server:
         return msgspec.json.encode(self.lease)
 
     def _fault(self, kind: str, path: str) -> None:
+        self.asked.append(kind)
         given = self.faults.get(kind) or ["ok"]
         fault = given[0]
         if fault != "always":

@@ -130,7 +130,7 @@ class StatusTarget:
                 names = [c["name"] for c in pod["spec"].get("initContainers", ())]
                 status[key].sort(key=lambda s: names.index(s["name"]) if s["name"] in names else 9)
         if maybe(random, 0.3):
-            status["startTime"] = worlds.text_time(worlds.START - 50)
+            status["startTime"] = worlds.odd_time(random, worlds.text_time(worlds.START - 50))
         if maybe(random, 0.2):
             status |= {"reason": "Evicted", "message": random.choice(("", "The node was low on memory"))}
         if maybe(random, 0.2):

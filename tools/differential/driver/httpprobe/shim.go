@@ -174,7 +174,7 @@ func Answer(given json.RawMessage) (any, error) {
 	said := answered{Dialled: []string{}, Sent: []string{}}
 	request, err := NewRequestForHTTPGetAction(&h.Get, &v1.Container{}, h.PodIP, "probe")
 	if err != nil {
-		said.Result, said.Errored = probe.Unknown, true
+		said.Result, said.Errored, said.Output = probe.Unknown, true, onebyte.Text(err.Error())
 		return said, nil
 	}
 	if agents := request.Header["User-Agent"]; len(agents) == 1 && len(agents[0]) > 10 && agents[0][:10] == "kube-probe" {
@@ -189,7 +189,9 @@ func Answer(given json.RawMessage) (any, error) {
 		result, output, err := prober.Probe(request, time.Duration(h.TimeoutSeconds)*time.Second)
 		prober.(httpProber).transport.CloseIdleConnections()
 		said.Result, said.Errored = result, err != nil
-		said.Output = onebyte.Text(output)
+		if said.Output = onebyte.Text(output); err != nil {
+			said.Output = onebyte.Text(err.Error())
+		}
 		memory.servers.Wait() // what they sleep for passes only as long as somebody waits
 	})
 	said.Dialled = append(said.Dialled, memory.dialled...)

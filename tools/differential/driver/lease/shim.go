@@ -43,25 +43,32 @@ type server struct {
 	nodeUID string
 	version int
 	faults  map[string][]string
+	asked   []string
 }
 
 var (
-	waited int
+	pauses []float64
+	over   bool // it has been stopped: what it still asks for is not told
 	cancel context.CancelFunc
 )
 
 // Put in for time.After: nobody waits, and who would wait too often is stopped.
-func after(time.Duration) <-chan time.Time {
+func after(pause time.Duration) <-chan time.Time {
 	fired := make(chan time.Time, 1)
-	if waited++; waited > sleeps {
+	if len(pauses) == sleeps {
+		over = true
 		cancel()
 		return fired
 	}
+	pauses = append(pauses, pause.Seconds())
 	fired <- time.Time{}
 	return fired
 }
 
 func (s *server) fault(kind string) error {
+	if !over {
+		s.asked = append(s.asked, kind)
+	}
 	given := s.faults[kind]
 	if len(given) == 0 {
 		return nil
@@ -123,7 +130,10 @@ func (l leases) Update(_ context.Context, lease *coordinationv1.Lease, _ metav1.
 	if l.lease == nil {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, nodeName)
 	}
-	if lease.ResourceVersion != "" && lease.ResourceVersion != l.lease.ResourceVersion {
+	if lease.ResourceVersion == "" { // a Lease takes no update without it
+		return nil, apierrors.NewBadRequest("metadata.resourceVersion: must be specified for an update")
+	}
+	if lease.ResourceVersion != l.lease.ResourceVersion {
 		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, nodeName, nil)
 	}
 	return l.put(lease), nil
@@ -193,12 +203,12 @@ func Answer(raw json.RawMessage) (any, error) {
 			}
 			held.put(&lease)
 		}
-		held.faults = step.Faults
+		held.faults, held.asked = step.Faults, []string{}
 		ctx, stop := context.WithCancel(context.Background())
-		waited, cancel = 0, stop
+		pauses, over, cancel = []float64{}, false, stop
 		c.sync(ctx)
 		stop()
-		answers = append(answers, held.lease.DeepCopy())
+		answers = append(answers, map[string]any{"lease": held.lease.DeepCopy(), "asked": held.asked, "pauses": pauses})
 	}
 	return answers, nil
 }
