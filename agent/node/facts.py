@@ -3,6 +3,7 @@
 Mirrors the setters of pkg/kubelet/nodestatus/setters.go, v1.36.3, that a node without devices needs.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -129,7 +129,7 @@ def test_n14_n16_n17_heartbeats_order_and_foreign_conditions_are_no_change() -> 
         ("9999Ei", "9223372036854775807"),
     ],
 )
-def test_n97_a_quantity_in_other_words_is_no_change(written: str, equal: str) -> None:
+def test_n106_a_quantity_in_other_words_is_no_change(written: str, equal: str) -> None:
     facts = replace(FACTS, capacity={"memory": written, "cpu": "1", "pods": "1"})
     old = by_server(node_status(facts, NOTHING, [], NOW))
     old = replace(old, capacity={**old.capacity, "memory": equal}, allocatable={**old.allocatable, "memory": equal})
@@ -138,7 +138,7 @@ def test_n97_a_quantity_in_other_words_is_no_change(written: str, equal: str) ->
 
 
 @pytest.mark.parametrize("text", ["", " ", "1e", "1K", "1e1000", "1e-1000", "Ei", "-.Pi", "e-10", "--1", "\u0663"])
-def test_n97_what_is_no_quantity_is_its_text(text: str) -> None:
+def test_n106_what_is_no_quantity_is_its_text(text: str) -> None:
     assert text == amount(text)
 
 

@@ -135,7 +135,7 @@ def test_a_deleted_lease_is_made_again(api: FakeApiServer, lease: LeaseKeeper) -
     assert api.get("Lease", "node-1", NAMESPACE) is not None
 
 
-def test_n96_five_tries_then_it_is_read_then_five_more(api: FakeApiServer, lease: LeaseKeeper) -> None:
+def test_n105_five_tries_then_it_is_read_then_five_more(api: FakeApiServer, lease: LeaseKeeper) -> None:
     lease.turn()
     api.answer_next(500, method="PUT", times=4)
     lease.turn()
@@ -146,7 +146,7 @@ def test_n96_five_tries_then_it_is_read_then_five_more(api: FakeApiServer, lease
 
 
 @pytest.mark.parametrize("duration_s", [1, 4, 40])
-def test_n96_a_short_duration_makes_no_more_requests_of_an_outage(
+def test_n105_a_short_duration_makes_no_more_requests_of_an_outage(
     api: FakeApiServer, client: Client, clock: Clock, duration_s: int
 ) -> None:
     api.put(NODE)
