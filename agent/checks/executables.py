@@ -46,6 +46,10 @@ class UnseenError(Exception):
     """Which network cannot be read from here."""
 
 
+class NotOnHostError(UnseenError):
+    """Which network no agent on the host can read, so that it must not keep the node closed."""
+
+
 def looked(
     runtime: str,
     conf_dir: str,
@@ -147,7 +151,7 @@ class _Walk:
             self.unseen = self.unseen or f"{file}: more than {LEVELS} networks delegate one to another"
             return
         if not runs.is_known:
-            self.unseen = self.unseen or f"{file}: what {kind} runs is in the configuration of its daemon"
+            self.doubts.append(f"{file}: what {kind} runs is in the configuration of its daemon, and is not checked")
         inner = [*bin_dirs]
         if runs.folder and runs.folder.rstrip("/") not in [folder.rstrip("/") for folder in bin_dirs]:
             inner = [runs.folder, *bin_dirs] if os.path.isdir(runs.folder) else inner  # noqa: PTH112 - no pathlib
@@ -181,6 +185,8 @@ class _Walk:
         for name in names:
             try:
                 found.append(self._named(name, kind))
+            except NotOnHostError as e:
+                self.doubts.append(f"{e}: its binaries are not checked")
             except UnseenError as e:
                 self.unseen = self.unseen or str(e)
         if names and chain:
@@ -210,7 +216,7 @@ class _Walk:
     def _named(self, name: str, by: str) -> Network:
         """A network that does not stand in the configuration. Raises BrokenError, OSError, UnseenError."""
         if "/" not in name:
-            raise UnseenError(f"{by} runs the network {name}, which may be one of the API server's")
+            raise NotOnHostError(f"{by} runs the network {name}, which may be one of the API server's")
         for path in self._seen_at(name):
             if os.path.isdir(path):  # noqa: PTH112 - as above
                 config_files(path, _CONF)  # at least one

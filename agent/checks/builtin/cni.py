@@ -10,9 +10,10 @@ the rules of Go's encoding/json and libcni's types: a byte order mark, UTF-16, o
 On top, every binary that is run for a pod must be there and executable: the plugins; `loopback`, which containerd
 runs for each pod (not CRI-O, and not containerd 2 with its setting `use_internal_loopback`: then set
 `internalLoopback: true`); the IPAM plugins; flannel's `bridge` and `host-local`; and the networks that Multus delegates
-to, in `delegates`, `clusterNetwork` and `defaultNetworks`. Such a network that cannot be read from here makes the
-check unknown: the agent has to see its folder (`agent.hostPaths` of the chart), and a NetworkAttachmentDefinition,
-which is the API server's, it never sees. An IPAM plugin that is missing warns where it is not known whether it is run.
+to, in `delegates`, `clusterNetwork` and `defaultNetworks`. If the agent cannot read the
+file of such a network, the check is unknown: mount its folder (`agent.hostPaths` of the chart). A network that is a
+NetworkAttachmentDefinition, or that only Multus' daemon knows, is not on the host: the check warns. It also warns for a
+missing IPAM plugin that may not be run.
 
 The kernel tells of what is written, moved or removed in these folders, and the check runs at once. Whatever it finds
 then is one failure: what is being replaced may be half there. The next one counts when nobody has touched anything for

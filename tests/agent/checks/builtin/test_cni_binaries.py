@@ -297,24 +297,8 @@ OUTSIDE = "which is not seen from here"
 
 @cases(
     "content, said",
-    (
-        "by name (multus-cni#302)",
-        cluster("flannel.1", "multus"),
-        "multus runs the network flannel.1, which may be one of",
-    ),
-    (
-        "by name, thick",
-        cluster("default-cni-network"),
-        "multus-shim runs the network default-cni-network, which may be",
-    ),
     ("a file that is not there", cluster("/host/run/multus/10-x.conf"), f"/host/run/multus/10-x.conf, {OUTSIDE}"),
     ("a link that leads nowhere", cluster("/etc/cni/net.d/dangling.conf"), f"/etc/cni/net.d/dangling.conf, {OUTSIDE}"),
-    (
-        "a default network",
-        cluster("/etc/cni/net.d/10-calico.conflist", defaultNetworks=["sidecar"]),
-        "multus-shim runs the network sidecar, which may be one of the API server's",
-    ),
-    ("nothing: its daemon knows", {"name": "m", "type": "multus-shim"}, "is in the configuration of its daemon"),
     ("itself", cluster("/etc/cni/net.d/00-multus.conf"), f"more than {LEVELS} networks delegate one to another"),
 )
 def test_a_delegate_that_cannot_be_read_is_unknown(node: Node, content: dict[str, object], said: str) -> None:
@@ -322,6 +306,35 @@ def test_a_delegate_that_cannot_be_read_is_unknown(node: Node, content: dict[str
     (node.conf / "dangling.conf").symlink_to("gone")
     found = node.find(content, "multus multus-shim calico calico-ipam loopback", "00-multus.conf")
     assert (UNKNOWN, True) == (found.state, said in found.output), found
+    (node.bin / "loopback").unlink()
+    assert FAILED is node.find(content, "", "00-multus.conf").state, "what is missing for sure comes first"
+
+
+@cases(
+    "content, said",
+    (
+        "by name (multus-cni#302)",
+        cluster("flannel.1", "multus"),
+        "multus runs the network flannel.1, which may be one of the API server's: its binaries are not checked",
+    ),
+    (
+        "by name, thick",
+        cluster("default-cni-network"),
+        "multus-shim runs the network default-cni-network, which may be",
+    ),
+    (
+        "a default network",
+        cluster("/etc/cni/net.d/10-calico.conflist", defaultNetworks=["sidecar"]),
+        "multus-shim runs the network sidecar, which may be",
+    ),
+    ("nothing: its daemon knows", {"name": "m", "type": "multus-shim"}, "is in the configuration of its daemon"),
+)
+def test_a_delegate_that_is_not_on_the_host_warns_and_keeps_no_node_closed(
+    node: Node, content: dict[str, object], said: str
+) -> None:
+    node.write("10-calico.conflist", network(CALICO))
+    found = node.find(content, "multus multus-shim calico calico-ipam loopback", "00-multus.conf")
+    assert (WARNED, True) == (found.state, said in found.output), found
     (node.bin / "loopback").unlink()
     assert FAILED is node.find(content, "", "00-multus.conf").state, "what is missing for sure comes first"
 
