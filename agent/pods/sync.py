@@ -373,8 +373,6 @@ class PodLoop:
         for waiting in self._pods.uids() - self._states.keys() if state.pod.static else ():
             self._inbox.put(waiting)
 
-    # --- small things ---
-
     def _generate(self, state: PodState, *, pod_is_terminal: bool = False) -> PodStatus:
         pod = state.pod
         inputs = Inputs(

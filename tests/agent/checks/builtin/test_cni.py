@@ -5,6 +5,7 @@ import marshal
 import os
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ LIST = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}, {"
 
 
 def check(conf_dir: Path, *bin_dirs: Path, **settings: Any) -> Finding:
-    return Check(Settings(str(conf_dir), tuple(str(folder) for folder in bin_dirs), **settings), 60.0)()
+    with closing(Check(Settings(str(conf_dir), tuple(str(folder) for folder in bin_dirs), **settings), 60.0)) as check:
+        return check()
 
 
 class Node:
@@ -189,7 +191,8 @@ def test_what_cannot_be_looked_at_is_unknown(node: Node, monkeypatch: pytest.Mon
 
 def crio(node: Node, name: str | None = None) -> Finding:
     settings = Settings(str(node.conf), (str(node.bin),), "crio", name)
-    return Check(settings, 60.0)()
+    with closing(Check(settings, 60.0)) as check:
+        return check()
 
 
 @cases(

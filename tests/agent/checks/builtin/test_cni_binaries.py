@@ -4,6 +4,7 @@ Each row names the report that it is made of, by repository and number.
 """
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ class Node:
         for name in binaries.split():
             (self.bin / name).write_text("#!/bin/sh\n")
             (self.bin / name).chmod(0o755)
-        return Check(Settings(str(self.conf), (str(self.bin),), **settings), 60.0)()
+        with closing(Check(Settings(str(self.conf), (str(self.bin),), **settings), 60.0)) as check:
+            return check()
 
 
 @pytest.fixture

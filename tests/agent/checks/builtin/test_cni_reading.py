@@ -4,6 +4,7 @@ Each row names the report that it is made of, by repository and number, or the r
 """
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ def found(root: Path, file: str, content: bytes | dict[str, Any]) -> Finding:
     for name in ("bridge", "loopback"):
         (binaries / name).write_text("#!/bin/sh\n")
         (binaries / name).chmod(0o755)
-    return Check(Settings(str(conf), (str(binaries),)), 60.0)()
+    with closing(Check(Settings(str(conf), (str(binaries),)), 60.0)) as check:
+        return check()
 
 
 TEXT = json.dumps(GOOD).encode()
