@@ -33,10 +33,12 @@ class Binding:
 
 
 class Load:
-    """Makes pods until its end; then deletes them all. bound: by pod. made: in order, with the monotonic time of each.
-    moved: pods that were told to be on another node than first. spec: of each pod."""
+    """Makes pods until its end; then deletes them all. bound: by pod. begun: when the request that makes a pod was
+    sent, by the monotonic clock. made: when it was answered. moved: pods that were told to be on another node than
+    first. spec: of each pod."""
 
     def __init__(self, api: Api, *, per_s: float = 20.0, spec: Mapping[str, object] | None = None):
+        self.begun: dict[str, float] = {}
         self.made: dict[str, float] = {}
         self.bound: dict[str, Binding] = {}
         self.moved: set[str] = set()
@@ -85,11 +87,11 @@ class Load:
         return time.monotonic() - began
 
     def on(
-        self, nodes: Sequence[str], *, after: float = 0.0, until: float = math.inf, made_after: float = -math.inf
+        self, nodes: Sequence[str], *, after: float = 0.0, until: float = math.inf, begun_after: float = -math.inf
     ) -> list[str]:
-        """Pods bound to these nodes in that time. One may be bound before it is noted when it was made."""
+        """Pods bound to these nodes in that time. A pod is bound before it is `made` where the answer comes late."""
         bound = [pod for pod, b in list(self.bound.items()) if b.node in nodes and after < b.at <= until]
-        return [pod for pod in bound if self.made.get(pod, -math.inf) >= made_after]
+        return [pod for pod in bound if self.begun[pod] >= begun_after]
 
     def _make(self) -> None:
         due = time.monotonic()
@@ -99,6 +101,7 @@ class Load:
                 return
             name = f"{self._mark}-{number:05}"
             body = {"metadata": {"name": name, "labels": {LABEL: self._mark}}, "spec": self._spec}
+            self.begun[name] = time.monotonic()
             try:
                 self._api.create(_PODS, body)
             except ApiError:

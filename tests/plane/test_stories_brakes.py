@@ -45,9 +45,9 @@ def say_all(cluster: Cluster, nodes: list[str], *, ready: bool, ago_s: float = 0
         cluster.health_pods[node].say(ready=ready, since=at.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
-def made_after(load: Load, at: float, nodes: list[str]) -> list[str]:
+def begun_after(load: Load, at: float, nodes: list[str]) -> list[str]:
     """Pods bound to these nodes that were made after that time."""
-    return load.on(nodes, made_after=at)
+    return load.on(nodes, begun_after=at)
 
 
 def replicas(cluster: Cluster, **sections: object) -> tuple[Extender, Extender, DelayingProxy]:
@@ -80,8 +80,8 @@ def test_while_replicas_disagree_for_a_while_no_pod_is_lost_and_then_they_close_
         assert set() == closed(late, nodes), "it answers by what it knows"
         wait_closed(late, nodes, set(few))
         agree_at = time.monotonic()
-        assert wait_for(lambda: made_after(load, agree_at, nodes), timeout_s=LIMIT_S), "pods still come"
-        assert [] == made_after(load, agree_at, few), "by the one that kube-scheduler asks"
+        assert wait_for(lambda: begun_after(load, agree_at, nodes), timeout_s=LIMIT_S), "pods still come"
+        assert [] == begun_after(load, agree_at, few), "by the one that kube-scheduler asks"
 
         say_all(cluster, many, ready=False)
         wait_closed(prompt, nodes, set())
