@@ -94,7 +94,7 @@ AROUND = (
     Planted("sources", _INDEX, "            if name in self._mirrors:", "            if False:"),
     Planted("sources", _INDEX, "            if name in self._uids:", "            if False:"),
     Planted("sources", _SOURCE, "    if new == old:\n        return False\n", ""),
-    Planted("sources", _SOURCE, "        return True\n    if need_to", "        return False\n    if need_to"),
+    Planted("sources", _SOURCE, "replace(new, status=old.status) != old or need_to", "need_to"),
     Planted("sources", _SOURCE, "if not pod.static and pod.uid not in found:", "if pod.uid not in found:"),
     Planted("sources", _SOURCE, "                self._index.remove(old[uid])\n", "                pass\n"),
     Planted("sources", _MIRRORS, "mirror.deletion_timestamp is not None or", ""),

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from agent.model import PodPhase
+from agent.model import Node, NodeStatus, PodPhase
 from agent.pods.inbox import Inbox
 from agent.pods.source import PodTable
 from agent.pods.state import Stage
@@ -61,6 +61,7 @@ class _Scene:
     def __init__(self, capacity: int, semantics: Semantics) -> None:
         self._api: dict[str, Json] = {}
         self._made = 0
+        self._node = Node(name="n", status=NodeStatus(allocatable={"pods": str(capacity)}))
         clock = Clock(worlds.START)
         self._inbox = Inbox()
         self._table = PodTable(self._inbox.put, semantics)
@@ -80,12 +81,17 @@ class _Scene:
             startup=lambda _id: None,
             source_synced=lambda: True,
             host=Host("192.168.0.1"),
-            max_pods=capacity,
+            nodes=self,
             semantics=semantics,
             wall=clock,
             monotonic=clock,
         )
         self._loop._next_housekeeping = float("inf")  # where the history says so
+
+    def known_node(self) -> Node:
+        return self._node
+
+    read_node = known_node
 
     def take(self, step: Json) -> Json:
         op, uid = step["op"], step["uid"]
