@@ -95,7 +95,7 @@ def test_sp13_at_the_start_a_folder_that_is_not_there_says_nothing_for_a_scan() 
 
 
 def test_sp14_of_two_files_with_one_pod_name_the_last_counts(folder: Folder) -> None:
-    """A backup beside a manifest: kube.yaml.bak comes after kube.yaml (kubernetes #59391 and its like)."""
+    """A backup beside a manifest: kube.yaml.bak comes after kube.yaml."""
     folder.scanned({"/a.bak": NEWER, "/a": A}, "t", 1.0)
     (one,) = folder.pods()
     assert one.pod.host_network
