@@ -4,7 +4,7 @@ from tools.faults.fault import Fault
 
 # Not the kubelet's own folder: it would break the node for good where it is not healed.
 DISK = "/var/lib/readygate-fault-disk"
-MOUNT = f"mountpoint -q {DISK} || {{ mkdir -p {DISK}; mount -t tmpfs -o size=256k readygate-fault {DISK}; }}"
+MOUNT = f"mountpoint -q {DISK} || {{ mkdir -p {DISK}; mount -t tmpfs -o size=256k /dev/readygate-fault {DISK}; }}"
 UNMOUNT = f"if mountpoint -q {DISK}; then umount {DISK}; fi; [ ! -e {DISK} ] || rmdir {DISK}"
 _HEAL = f"! mountpoint -q {DISK} || {{ mount -o remount,rw {DISK}; rm -f {DISK}/full; }}"
 _SETTINGS = f"{{mounts: [{DISK}]}}"
