@@ -25,7 +25,7 @@ def in_a_terminal(*arguments, **environ):
         command, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", **environ}
     ) as running:
         os.close(theirs)
-        seen = b""
+        seen, ends = b"", False
         while True:
             try:
                 more = os.read(ours, 65536)
@@ -34,7 +34,8 @@ def in_a_terminal(*arguments, **environ):
             if not more:
                 break
             seen += more
-            if "--watch" in arguments and seen.count(b"nodes open") == 2:
+            if "--watch" in arguments and seen.count(b"nodes open") == 2 and not ends:
+                ends = True  # a second signal would meet an interpreter that ends already
                 running.terminate()
         running.wait(timeout=100)
     os.close(ours)

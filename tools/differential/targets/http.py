@@ -230,7 +230,8 @@ class HttpTarget:
         action: Any = _action(_Probe(http_get=get))
         try:
             outcome = handler.http_get(
-                http_request(action, Container(name=""), history["podIP"]), history.get("timeoutSeconds", 20)
+                http_request(action, Container(name=""), history["podIP"]),
+                history.get("timeoutSeconds") or 20,  # a changed history may have 0, which the API server makes 1
             )
         except TargetError as e:
             return {"result": "unknown", "output": _one_byte(str(e)), "errored": True}
