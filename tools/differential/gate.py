@@ -1,8 +1,8 @@
 """What the gate (`--gate`) plays of the comparison: as few histories as find nearly every planted error. Pure.
 
-Measured with SEED: these histories find 297 of 299 planted errors. The others show first in history 3,466 (of status)
-and 8,357 (of actions), which only the whole proof plays. An error that needs more than the numbers below raises them,
-or is left to the whole proof.
+Measured with SEED: of 363 planted errors two of http show first after 27,000 histories, one of eviction after 9,000,
+which only the whole proof plays. An error that needs more than the numbers below raises them, or is left to the whole
+proof.
 """
 
 from collections.abc import Iterable, Sequence

@@ -162,7 +162,10 @@ PAUSES_S = (0.0137731, 0.0137731, 0.4173297, 0.4173297, 1.3391713, 3.7191371, 9.
 """No sum of them is a timeout: which of two things at the same moment is the first is nobody's rule."""
 OTHERWISE = (
     # Which of two clocks is the first to tell is chance in Go.
-    (re.compile(r"(net/http: request canceled|context deadline exceeded)( \(Client\.Timeout [a-z ]+\))?\Z"), "late"),
+    (
+        re.compile(r"(net/http: request canceled[a-z ]*|context deadline exceeded)( \(Client\.Timeout [a-z ]+\))?\Z"),
+        "late",
+    ),
     # A connection in memory whose server has refused its client.
     (re.compile(r"remote error: tls: certificate required\Z"), "io: read/write on closed pipe"),
     (re.compile(r": invalid host: .*", re.DOTALL), ": invalid host"),
