@@ -3,6 +3,7 @@
 The roles are the real ones: `edit` is the API server's own, `readygate-operator` is the chart's.
 """
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -272,8 +273,15 @@ def test_the_extender_does_all_its_writes_under_its_policies(confined: Confined,
     wait_until(lambda: says("False"), "the condition of a closed node", timeout_s=90)
     assert ask(extender.port, [node])["FailedAndUnresolvableNodes"]
     cluster.health_pods[node].say(ready=True)
-    # As a pod that each kick wakes: a kick from before the opening settles what was refused until then.
-    wait_until(lambda: not ask(extender.port, [node])["FailedAndUnresolvableNodes"], "it opens", timeout_s=90)
+    # Each time as another pod: a kick from before the opening settles what was refused until then, and a pod that finds
+    # the node open waits for none.
+    numbers = itertools.count()
+
+    def is_open() -> bool:
+        pod = {"metadata": {"name": f"asks-{next(numbers)}", "namespace": "default"}, "spec": {}}
+        return not ask(extender.port, [node], pod=pod)["FailedAndUnresolvableNodes"]
+
+    wait_until(is_open, "it opens", timeout_s=90)
     wait_until(lambda: says("True"), "the condition of a node that opened", timeout_s=90)
     wait_until(lambda: ANNOTATION_KICK in cluster.api.get(path)["metadata"]["annotations"], "the kick", timeout_s=90)
 
