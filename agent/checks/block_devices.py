@@ -58,7 +58,7 @@ class Mount:
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where file systems are: the mount points on a device, and which of the gate paths lie on it. `gone`: devices that
-    sysfs does not show any more. `unclear`: gate paths of which nobody can say what they lie on."""
+    sysfs does not show any more. `unclear`: gate paths whose device is unknown."""
 
     mounts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     gated: Mapping[str, Sequence[str]] = field(default_factory=dict)

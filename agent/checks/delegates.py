@@ -90,7 +90,7 @@ def _other(kind: str, plugin: Object) -> Followed:
 
 
 def _flannel(plugin: Object) -> Followed:
-    """It calls `bridge` with `host-local`, unless told otherwise."""
+    """It calls `bridge` with `host-local`, unless its configuration names others."""
     fields = _FLANNEL(None, plugin, as_marshalled)
     delegate, ipam = fields.get("delegate") or {}, fields.get("ipam") or {}
     for key in ("name", "ipam"):

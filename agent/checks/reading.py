@@ -8,7 +8,7 @@ import os
 
 LIMIT_BYTES = 2**20
 PIECE_BYTES = 2**16  # Python takes memory for all that it is asked to read
-NEARLY_FULL_PERCENT = 95  # of the table of connections: below that nothing is dropped for want of room
+NEARLY_FULL_PERCENT = 95  # of the table of connections: below that no full table drops anything
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP)
 
 

@@ -120,7 +120,7 @@ def next_status(status: CheckStatus, finding: Finding, thresholds: Thresholds, w
     A finding that is shared leaves every count as it is, and the node as it was: open where the check passed, was kept,
     or has said nothing yet, and for as long as it lasts; closed where the check had failed or was never able to look.
 
-    A check that is not applicable is so at once, and counts anew from there: no threshold has any part in that.
+    A check that is not applicable is so at once, and counts again from zero after it: no threshold delays that.
     """
     if finding.state is status.state is CheckState.PASSED and _is_settled(status, thresholds.success):
         return status if finding.output == status.output else replace(status, output=_line(finding.output))

@@ -254,7 +254,7 @@ def dropped(written: NodeStatus, kept: NodeStatus) -> frozenset[str]:
 
 
 def reboot(facts: NodeFacts, old: NodeStatus) -> str:
-    """What is to be told of it where the machine was started again since the last report; "": nothing."""
+    """The message of the Event that reports a reboot since the last report; "" without one."""
     if old.info.boot_id in ("", facts.machine.boot_id):
         return ""
     return f"Node {facts.name} has been rebooted, boot id: {facts.machine.boot_id}"

@@ -89,7 +89,7 @@ class NodeReporter:
         self._use_pod_cidr = use_pod_cidr
         self._pod_cidr = ""  # that the runtime has
         self._unschedulable = False  # as it was told
-        self._rebooted = False  # that was told
+        self._rebooted = False  # the Event of it was sent
         self._unknown: frozenset[str] = frozenset()  # to the API server, which drops it: no change each time
         self._wall = wall
         self._monotonic = monotonic

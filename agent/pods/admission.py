@@ -1,7 +1,7 @@
 """May one more pod run here? Pure.
 
 Mirrors canAdmitPod and rejectPod of the kubelet, v1.36.3, and of pkg/kubelet/lifecycle the predicates and what a pod
-needs the node to declare: the first reason is the one that is told. `requests` and `fitting` decide one question each.
+needs the node to declare: the first reason is reported. `requests` and `fitting` decide one question each.
 """
 
 from collections.abc import Collection, Iterator, Sequence

@@ -1,6 +1,6 @@
 """Pods that come: the oldest first, each is taken or refused. As HandlePodAdditions of pkg/kubelet/kubelet.go, v1.36.3.
 
-One thread takes them in, so that no two are told there is room for both. It waits for nothing but, where it would
+One thread admits pods, so that two pods never get the same room. It waits for nothing but, where it would
 refuse a pod, once a turn for the Node as the API server has it.
 """
 

@@ -265,7 +265,7 @@ def _has_room(holding: Iterable[Key], settings: Settings) -> bool:
         return False
     host = Path(settings.mountinfo).parent  # the folder of its first process in /proc
     try:
-        # One file where the network namespace is one; a link in `ns` is shown to who has CAP_SYS_PTRACE.
+        # One file where the network namespace is one; reading a link in `ns` takes CAP_SYS_PTRACE.
         if not (host / "net/dev").samefile(host.parent / "self/net/dev"):
             return False
         entries, limit = tracked_connections(str(host.parent), "")
