@@ -141,8 +141,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         loop,
         *sources.services,
         plugins,
-        reporter,
-        OomWatcher(node.node_name, recorder.record),
+        *(reporter, OomWatcher(node.node_name, recorder.record)),
         lease,
         CloseClient("node connections", heartbeats),
     ]

@@ -248,7 +248,7 @@ def test_a_killed_agent_leaves_processes_that_the_next_one_ends(agent, health):
 
 def test_a_driver_registers_over_its_socket_and_is_deregistered(agent):
     """A small CSI driver in this process: the agent asks it for its name and reports the registration to it."""
-    path = agent.folder / "run" / "plugins_registry" / "test-driver.sock"
+    path = Path(agent.settings["kubelet"]["rootDir"], "plugins_registry", "test-driver.sock")
 
     def counted() -> bool:
         page = fetch(f"http://127.0.0.1:{agent.port}/metrics")[1]

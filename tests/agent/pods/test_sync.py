@@ -378,50 +378,6 @@ def test_a_pod_that_lacks_probes_runs_and_is_looked_at_again(node: Node, monkeyp
     assert ["no thread", "add"] == [node.prober.calls[0], node.prober.calls[-1]]
 
 
-def test_pw18_a_pod_is_synced_again_in_a_minute_and_up_to_half_of_one(node: Node) -> None:
-    node.random = 1.0
-    node.put(POD)
-    node.runtime.end("c", 0)
-    node.after(89)
-    assert [("c", 0)] == node.runtime.started
-    node.after(1)
-    assert [("c", 0), ("c", 1)] == node.runtime.started
-
-
-def test_pw19_a_container_that_backs_off_starts_up_to_half_of_the_rest_later(node: Node) -> None:
-    node.put(POD)
-    node.end("c", 1)
-    node.random = 1.0
-    node.end("c", 1)
-    node.after(14)
-    assert [("c", 0), ("c", 1)] == node.runtime.started
-    node.after(1)
-    assert [("c", 0), ("c", 1), ("c", 2)] == node.runtime.started
-
-
-def test_pw19_the_back_off_of_one_container_counts_where_another_cannot_be_made(node: Node) -> None:
-    """As MinBackoffExpiration: other errors of the same sync do not make it earlier."""
-    start, tried = node.runtime.start_container, []
-
-    def without_b(pod, container, restart_count):
-        if container.name == "b":
-            tried.append(node.clock.time)
-            raise StartError("CreateContainerError", "no disk")
-        return start(pod, container, restart_count)
-
-    node.runtime.start_container = without_b
-    node.put(make_pod("a", "b"))
-    node.end("a", 1)
-    node.end("a", 1)
-    node.after(10)
-    node.end("a", 1)  # waits for 20 s
-    tried.clear()
-    node.after(19)
-    assert [] == tried
-    node.after(1)
-    assert tried
-
-
 def test_what_is_due_wakes_the_pod_by_itself(node: Node) -> None:
     node.put(POD)
     node.runtime.end("c", 0)
