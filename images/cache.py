@@ -67,7 +67,7 @@ def cached(kind: str, key: str, build: Callable[[Path], None], progress: Progres
     return folder
 
 
-def forget_older(kind: str, *, kept: int, unused_s: float = UNUSED_S) -> None:
+def forget_older(kind: str, *, kept: int) -> None:
     """Removes the folders of this kind but for the `kept` that were used last, and those that may be in use still: one
     of other runs, of other checkouts too, reads from its folder for as long as it takes."""
     used = {}
@@ -75,7 +75,7 @@ def forget_older(kind: str, *, kept: int, unused_s: float = UNUSED_S) -> None:
         with suppress(FileNotFoundError):  # another run removes it just now, too
             used[folder] = folder.stat().st_mtime
     for folder in sorted(used, key=used.__getitem__)[:-kept]:
-        if used[folder] < time.time() - unused_s:
+        if used[folder] < time.time() - UNUSED_S:
             # By its name it is whole or not there, also for who is killed in the middle of this.
             with suppress(OSError):
                 folder.rename(folder.with_name(f"{folder.name}.gone"))

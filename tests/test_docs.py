@@ -25,6 +25,7 @@ from extender.verbs import wire
 from tests.cli.replay.test_documented import REPLAY
 from tests.cli.test_documented import COMMANDS as OF_THE_COMMAND
 from tests.cli.test_documented_orders import COMMANDS as OF_ORDERS
+from tests.extender.snapshots import with_decisions
 from tests.hosts.deployment import readme
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -200,7 +201,7 @@ def test_the_filter_request_of_the_readme_gets_the_answer_of_the_readme() -> Non
     request, answer = (text for document, text in blocks("json") if document == "README.md")
     nodes = {"node-1": Decision(OPEN), "node-2": Decision(CLOSED_UNHEALTHY), "node-3": Decision(OPEN)}
     names = wire.read_filter_args(request.encode()).node_names or []
-    found = sort_out(names, Snapshot().with_decisions("health", nodes))
+    found = sort_out(names, with_decisions(Snapshot(), "health", nodes))
     assert msgspec.json.decode(answer) == msgspec.json.decode(wire.write_names(found.survivors, found.refused))
 
 

@@ -25,6 +25,7 @@ from agent.node.facts import in_order, other_causes
 from agent.node.found import Found
 from agent.node.lease import LeaseKeeper
 from agent.node.measure import Folders, PressureWatch
+from agent.node.oom_watcher import OomWatcher
 from agent.node.registration import NodeReporter
 from agent.pleg.cache import Cache
 from agent.pleg.events import EventType, PodEvent
@@ -140,7 +141,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         loop,
         *sources.services,
         plugins,
-        reporter,
+        *(reporter, OomWatcher(node.node_name, recorder.record)),
         lease,
         CloseClient("node connections", heartbeats),
     ]

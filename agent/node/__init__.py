@@ -7,6 +7,8 @@
     reserved       what of its capacity pods may not have; pure
     pressure       when it is under pressure: thresholds, grace periods, hysteresis; pure
     measure        what the machine has left, and the thread that looks
+    oom            which lines of the kernel's log say that the machine was out of memory; pure
+    oom_watcher    writes an Event for each of them
     registration   makes the Node and keeps its status true
     lease          its heartbeat
     outage         writes that fail for a while: two lines of log, growing pauses

@@ -210,15 +210,9 @@ def node_status(
     )
 
 
-def in_order(
-    *,
-    runtime: Sequence[str] = (),
-    network: Sequence[str] = (),
-    storage: Sequence[str] = (),
-    shutdown: Sequence[str] = (),
-) -> list[str]:
-    """What the rooms make the node not ready by, as ReadyCondition asks for it."""
-    return [*runtime, *network, *storage, *shutdown]
+def in_order(*, runtime: Sequence[str] = (), network: Sequence[str] = ()) -> list[str]:
+    """Why the node is not ready, in the order of ReadyCondition. There are no errors of storage or of a shutdown."""
+    return [*runtime, *network]
 
 
 def other_causes(*, events_unhealthy: str, pods_healthy: bool) -> list[str]:

@@ -6,7 +6,6 @@ until that succeeds. Then five more tries, and the next renewal. The Lease is ma
 it; one without an owner gets it with the next renewal, and is not renewed before its Node is there.
 """
 
-import logging
 import random as random_module
 import time
 from collections.abc import Callable, Generator
@@ -22,8 +21,6 @@ from component.loop import Loop
 from kube import paths
 from kube.contract import NAMESPACE_NODE_LEASE
 from kube.errors import Conflict, NotFound
-
-log = logging.getLogger(__name__)
 
 RENEW_FRACTION = 0.25
 JITTER = 0.04

@@ -105,8 +105,3 @@ def stance(words: Words, monotonic: float, *, stand_s: float, news: bool) -> Sta
     if stands and words.ours is Word.READY and words.theirs is Word.NOT_READY:
         return Stance.DISPUTED_UNREADY
     return Stance.AGREED
-
-
-def changes_at(words: Words, *, stand_s: float) -> float:
-    """Monotonic seconds after which two words that differ have stood; nothing but time changes before."""
-    return words.both_since + stand_s

@@ -45,19 +45,14 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """`containers`, `pod`: our ContainersReady and Ready. `unready`, `unknown`: names of containers. `by_runtime`: the
-    container states are the runtime's own, not those that the API server tells. `status`: with these states, for the
-    probes."""
+    """`containers`, `pod`: our ContainersReady and Ready. `unready`, `unknown`: names of containers. `status`: with
+    these states, for the probes."""
 
     containers: Word
     pod: Word
     unready: tuple[str, ...] = ()
-    by_runtime: bool = False
     status: PodStatus = field(default_factory=PodStatus, compare=False, repr=False)
     unknown: frozenset[str] = field(default=frozenset(), compare=False)
-
-
-NO_OPINION = Opinion(Word.UNKNOWN, Word.UNKNOWN)
 
 
 def opinion_of(
@@ -75,8 +70,7 @@ def opinion_of(
     result: container id -> the stable result of our readiness probe. wall, start_wall: seconds since the epoch, now and
     when we began to look.
     """
-    known = runtime is not None and bool(runtime.containers)
-    status = _seen(pod, runtime, semantics, wall) if known and runtime is not None else pod.status
+    status = _seen(pod, runtime, semantics, wall) if runtime is not None and runtime.containers else pod.status
     told_ids = {c.container_id for c in _statuses(pod.status)}
     unknown: set[str] = set()
     by_name = {c.name: c for c in _statuses(status)}
@@ -107,7 +101,7 @@ def opinion_of(
     whole = ready_condition(pod, pod.status, pod.status.conditions, statuses, status.phase)
     unready = tuple(c.name for c in counted(pod) if not by_name[c.name].ready)
     words = _word(ours.status, unknown), _word(whole.status, unknown)
-    return Opinion(*words, unready, known, status, frozenset(unknown))
+    return Opinion(*words, unready, status, frozenset(unknown))
 
 
 def told(status: PodStatus) -> tuple[Word, Word]:

@@ -1,15 +1,34 @@
-"""How long a container that keeps ending waits before it is started again. Pure: time is an argument.
+"""How long a pod waits for its next sync, and a container that keeps ending for its next start. Pure.
 
-Mirrors client-go util/flowcontrol Backoff as kuberuntime uses it: the first restart is at once, then 10 s doubling to
-the limit, counted from the end of the last instance; a run of more than 10 minutes forgets it all. The limit is the
+Pods: completeWork of pkg/kubelet/pod_workers.go, v1.36.3. Its queue is no rate limiter: each wait is one of three
+periods or what is left of a container's back-off, longer by up to half of itself, and does not grow with the errors.
+
+Containers: client-go util/flowcontrol Backoff as kuberuntime uses it: the first restart is at once, then 10 s doubling
+to the limit, counted from the end of the last instance; a run of more than 10 minutes forgets it all. The limit is the
 kubelet's crashLoopBackOff.maxContainerRestartPeriod: one below 10 s is the first wait too (kubelet.go,
-newCrashLoopBackOff).
+newCrashLoopBackOff). Time is an argument.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+RESYNC_S = 60.0  # kubelet's syncFrequency
+RETRY_S = 10.0  # backOffPeriod: after a sync with an error
+NETWORK_RETRY_S = 1.0  # backOffOnTransientErrorPeriod: the runtime's network is not ready
+JITTER = 0.5  # keeps pods that fail together apart
 INITIAL_S = 10.0
 FORGET_AFTER_S = 600.0
+
+
+def jittered_s(period_s: float, random: Callable[[], float]) -> float:
+    """As wait.Jitter of apimachinery. `random`: 0 to 1."""
+    return period_s * (1 + JITTER * random())
+
+
+def retry_s(backoffs_s: Sequence[float], random: Callable[[], float]) -> float:
+    """After a sync with an error. `backoffs_s`: what is left of the back-offs of the pod's containers; the shortest
+    counts, whatever else failed."""
+    return jittered_s(min(max(min(backoffs_s, default=RETRY_S), 0.0), RESYNC_S), random)
 
 
 @dataclass(slots=True)

@@ -2,34 +2,44 @@
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 from agent.events.event import NORMAL, WARNING, Event, Record, about_container, record_nothing
 from agent.model import ContainerWaiting, Pod
-from agent.pods.actions import Kill, Start, kill_for
+from agent.pods.actions import Actions, Kill, Start, kill_for
 from agent.pods.backoff import RestartBackoff
 from agent.pods.hooks import Hook
 from agent.pods.partners import HookRunner
 from agent.processes.command import go_duration
 from agent.runtime.base import ContainerRuntime, RuntimeContainer, StartError
 from agent.semantics import PROFILES, Semantics
+from agent.status.restarts import is_sidecar
 
 log = logging.getLogger(__name__)
 
-RETRY_S = 10.0  # a container that could not even be made
 REASON_BACK_OFF = "CrashLoopBackOff"
 REASON_POST_START = "PostStartHookError"
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """`made`: the runtime has a new instance, be it one that ended at once. `again_in_s`: when to try again at the
-    latest; None where the end of the container will tell. `hooked`: its postStart hook runs."""
+    """`made`: the runtime has a new instance, be it one that ended at once; else it failed. `backoff_s`: it failed as
+    the container's back-off is not over for so long. `hooked`: its postStart hook runs."""
 
     made: bool
-    again_in_s: float | None = None
+    backoff_s: float | None = None
     hooked: bool = False
+
+
+@dataclass(slots=True)
+class Round:
+    """What became of the containers of one sync. `made`: at least one. `failed`: at least one. `backoffs_s`: of those
+    that failed for their back-off."""
+
+    made: bool = False
+    failed: bool = False
+    backoffs_s: list[float] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -73,11 +83,28 @@ class Starter:
         self._wall = wall
         self._monotonic = monotonic
 
+    def start_all(self, pod: Pod, starts: PodStarts, wanted: Actions, killed: Container[str]) -> Round:
+        """Tries each once, up to one that the others wait for. Those in place of a container in `killed` start when it
+        has ended."""
+        done = Round()
+        for start in (*wanted.ephemeral_starts, *wanted.init_starts, *wanted.starts):
+            if start.after is not None and start.after.id in killed:
+                continue
+            attempt = self.start(pod, starts, start)
+            done.made = done.made or attempt.made
+            done.failed = done.failed or not attempt.made
+            if attempt.backoff_s is not None:
+                done.backoffs_s.append(attempt.backoff_s)
+            failed = start in wanted.init_starts and not is_sidecar(start.container) and not attempt.made
+            if failed or attempt.hooked:
+                break
+        return done
+
     def start(self, pod: Pod, starts: PodStarts, start: Start) -> Attempt:
         """Tries it once; `starts` is kept up to date."""
         name = start.container.name
         if start.after is not None and (remaining_s := self._backs_off(pod, starts, start.after)) > 0:
-            return Attempt(made=False, again_in_s=remaining_s)
+            return Attempt(made=False, backoff_s=remaining_s)
         ip = self._runtime.pod(pod.uid).ip
         try:
             container_id = self._runtime.start_container(pod, start.container, start.restart_count)
@@ -89,7 +116,7 @@ class Starter:
             newest = self._runtime.pod(pod.uid).newest(name)
             if newest is not None and newest != start.after:
                 return Attempt(made=True)
-            return Attempt(made=False, again_in_s=RETRY_S)
+            return Attempt(made=False)
         starts.errors.pop(name, None)
         self._tell(pod, name, NORMAL, "Created", "Container created")
         self._tell(pod, name, NORMAL, "Started", "Container started")

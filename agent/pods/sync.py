@@ -7,20 +7,22 @@ the runtime waits one thread does it all; else each pod has a worker.
 
 import contextlib
 import logging
+import random as random_module
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from agent.events.event import NORMAL, Event, Record, about_pod, record_nothing
 from agent.model import Pod, PodStatus, Result
 from agent.pods import actions
+from agent.pods.backoff import RESYNC_S, RETRY_S, jittered_s, retry_s
 from agent.pods.ending import Ender
 from agent.pods.housekeeping import Housekeeper
 from agent.pods.inbox import Inbox
 from agent.pods.intake import Intake
 from agent.pods.partners import HookRunner, Nodes, Pods, ProbeWorkers, Statuses, StoppableRuntime
 from agent.pods.resizing import FORGOTTEN, Grants, Resizer
-from agent.pods.starts import RETRY_S, Starter
+from agent.pods.starts import Starter
 from agent.pods.state import PodState, Stage, is_to_end
 from agent.pods.workers import Dues, Workers
 from agent.processes.command import RuntimeUnavailable
@@ -28,13 +30,11 @@ from agent.runtime.base import ContainerPhase, PodIsEnding, StartError
 from agent.semantics import Semantics
 from agent.status import conditions, deadline
 from agent.status.generate import Host, Inputs, generate_status
-from agent.status.restarts import is_sidecar
 from component.loop import Loop
 from kube.contract import STATUS_TRUE
 
 log = logging.getLogger(__name__)
 
-RESYNC_S = 60.0  # kubelet's resyncInterval
 HOUSEKEEPING_S = 2.0
 STUCK_AFTER_S = 30.0
 STOP_GRACE_S = 0.4
@@ -73,6 +73,7 @@ class PodLoop:
         abandon: Callable[[str], None] = lambda _uid: None,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
+        random: Callable[[], float] = random_module.random,
     ) -> None:
         self._inbox = inbox
         self._pods = pods
@@ -84,7 +85,7 @@ class PodLoop:
         self._host = host
         self._resizer = Resizer(record, wall, grants)
         self._semantics = semantics
-        self._wall, self._monotonic, self._record = wall, monotonic, record
+        self._wall, self._monotonic, self._random, self._record = wall, monotonic, random, record
         self._ender = Ender(runtime, hooks, record=record)
         self._starter = Starter(runtime, hooks, wall=wall, monotonic=monotonic, record=record, semantics=semantics)
         self._states: dict[str, PodState] = {}
@@ -170,10 +171,10 @@ class PodLoop:
             log.info("pod sync given up", extra={"uid": uid, "error": str(e)})
         except RuntimeUnavailable as e:
             log.warning("pod not synced", extra={"uid": uid, "cause": type(e).__name__, "error": str(e)})
-            self._wake_in(uid, RETRY_S)
+            self._retry(uid)
         except Exception:
             log.exception("pod sync failed", extra={"uid": uid})
-            self._wake_in(uid, RETRY_S)
+            self._retry(uid)
 
     def _end_everything(self) -> None:
         if self._workers is not None:
@@ -227,7 +228,8 @@ class PodLoop:
             self._begin_termination(state)
             return
         left_s = deadline.active_left_s(pod, self._known_status(pod), self._wall())
-        self._wake_in(pod.uid, RESYNC_S if left_s is None else min(RESYNC_S, left_s))
+        resync_s = jittered_s(RESYNC_S, self._random)
+        self._wake_in(pod.uid, resync_s if left_s is None else min(resync_s, left_s))
         if not self._prober.add_pod(pod):
             self._wake_in(pod.uid, RETRY_S)
         restarting = conditions.find_condition(status.conditions, conditions.CONDITION_ALL_CONTAINERS_RESTARTING)
@@ -282,7 +284,7 @@ class PodLoop:
                 self._runtime.prepare_pod(state.pod)
             except StartError as e:
                 log.warning("pod sandbox not made", extra={**state.facts, "cause": e.reason, "error": str(e)})
-                self._wake_in(state.pod.uid, RETRY_S)
+                self._retry(state.pod.uid)
                 return False
             if self._semantics.pod_ready_to_start_containers_condition:
                 ready = conditions.with_ready_sandbox(state.pod, self._known_status(state.pod))
@@ -311,18 +313,10 @@ class PodLoop:
     def _start(self, state: PodState, wanted: actions.Actions) -> None:
         """What was done, and what could not be, shows in the status at once: the pod is looked at again."""
         errors = dict(state.starts.errors)
-        made = False
-        for start in (*wanted.ephemeral_starts, *wanted.init_starts, *wanted.starts):
-            if start.after is not None and start.after.id in state.ends.killed:
-                continue  # when it has ended
-            attempt = self._starter.start(state.pod, state.starts, start)
-            made = made or attempt.made
-            if attempt.again_in_s is not None:
-                self._wake_in(state.pod.uid, attempt.again_in_s)
-            failed = start in wanted.init_starts and not is_sidecar(start.container) and attempt.again_in_s is not None
-            if failed or attempt.hooked:
-                break
-        if made or state.starts.errors != errors:
+        done = self._starter.start_all(state.pod, state.starts, wanted, state.ends.killed)
+        if done.failed:
+            self._retry(state.pod.uid, done.backoffs_s)
+        if done.made or state.starts.errors != errors:
             self._inbox.put(state.pod.uid)
 
     # --- the end of a pod ---
@@ -392,6 +386,9 @@ class PodLoop:
 
     def _known_status(self, pod: Pod) -> PodStatus:
         return self._statuses.pod_status(pod.uid) or pod.status
+
+    def _retry(self, uid: str, backoffs_s: Sequence[float] = ()) -> None:
+        self._wake_in(uid, retry_s(backoffs_s, self._random))
 
     def _wake_in(self, uid: str, delay_s: float) -> None:
         self._due.put(uid, self._monotonic() + delay_s)

@@ -52,10 +52,6 @@ class Publisher:
         )
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
-    @property
-    def followers(self) -> int:
-        return len(self._followers)
-
     def turn(self) -> float:
         """One wait for something to do, and that; seconds until the next turn."""
         selector = self._selector or self._open()

@@ -73,9 +73,6 @@ class Placement:
     node_name: str = ""
     tolerations: tuple[Toleration, ...] = ()
 
-    def admits(self, name: str, labels: Mapping[str, str], roles: Sequence[Taint] = ()) -> bool:
-        return not self.why_not(name, labels, roles)
-
     def why_not(self, name: str, labels: Mapping[str, str], roles: Sequence[Taint] = ()) -> str:
         """Why no pod of it can run on this node, for people; "" if one can. roles: the node's taints of that kind."""
         for taint in roles:

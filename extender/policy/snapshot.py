@@ -11,10 +11,9 @@ from itertools import filterfalse
 from typing import NamedTuple, Optional, Self
 
 import msgspec
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import force_setattr
 
-from extender.policy.decision import Decision, GateState
-from extender.policy.overlay import Overlay
+from extender.policy.decision import GateState
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, OPEN
 from extender.policy.refusals import NOTED, Refusals
 from extender.policy.spelling import Sorted, Spelled, respelled, sort_out_spelled, spelled_at, spelled_of
@@ -69,23 +68,6 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
                 same = view is self.view(mask)
                 snapshot.spellings[mask] = spelled.among(known) if same else spelled_at(known, view)
         return snapshot
-
-    def with_decisions(self, gate: str, decisions: Mapping[str, Decision | None]) -> Self:
-        """The snapshot after these at one gate; None is for a node that is no more, at none of them."""
-        before = self.gates.get(gate, GateState(gate))
-        closed = dict(before.closed)
-        for name, decision in decisions.items():
-            closed.pop(name, None)
-            if decision is not None and decision.reason != OPEN:
-                closed[name] = decision.reason
-        shared = before.decisions if isinstance(before.decisions, Overlay) else Overlay(before.decisions)
-        after = replace(before, decisions=shared.with_changes(decisions))
-        if closed != before.closed:
-            after = replace(after, closed=closed)
-        gone = {name for name, decision in decisions.items() if decision is None}
-        came = {name for name, decision in decisions.items() if decision is not None} - self.nodes
-        nodes = (self.nodes | came) - gone if came or gone else self.nodes
-        return self.after({**self.gates, gate: after}, nodes, self.cap)
 
     def closed_at(self, gate: str) -> Mapping[str, str]:
         """The nodes that this gate refuses, with their reasons; none if it is not armed, or not there."""

@@ -5,7 +5,6 @@ A Memory is what its entries make of it, so one who is told them has the same. T
 
 import msgspec
 
-GATES_MAX = 32  # of which are told apart here; the bits of a mask
 CAUSES_MAX = 255  # one byte each
 NAME_BYTES = 5  # a node that is known is a number of four bytes, and a code
 # Characters of namespace, name and uid that a pod has for nothing: those of an ordinary one are bounded by the number

@@ -7,6 +7,7 @@ import pytest
 
 from agent.node.facts import amount
 from agent.node.machine import resources
+from tests.agent.plugins.test_client import Server as PluginServer
 from tools.kit.pid import find_processes
 from tools.kit.programs import fetch
 from tools.kit.waiting import wait_for
@@ -243,6 +244,25 @@ def test_a_killed_agent_leaves_processes_that_the_next_one_ends(agent, health):
     assert before["metadata"]["uid"] == after["metadata"]["uid"]
     assert after["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 137
     assert not pids & container_pids()
+
+
+def test_a_driver_registers_over_its_socket_and_is_deregistered(agent):
+    """A small CSI driver in this process: the agent asks it for its name and reports the registration to it."""
+    path = Path(agent.settings["kubelet"]["rootDir"], "plugins_registry", "test-driver.sock")
+
+    def counted() -> bool:
+        page = fetch(f"http://127.0.0.1:{agent.port}/metrics")[1]
+        return f'socket_path="{path}",state="actual_state_of_world"' in page
+
+    driver = PluginServer(path)
+    try:
+        assert wait_for(lambda: driver.notified, timeout_s=60), "the driver was not registered"
+        assert (True, "") == (driver.notified[0].plugin_registered, driver.notified[0].error)
+        assert wait_for(counted, timeout_s=60), "the registration is not in the metrics"
+    finally:
+        driver.server.stop(0).wait(10)
+    path.unlink(missing_ok=True)
+    assert wait_for(lambda: not counted(), timeout_s=60), "the driver is still registered"
 
 
 def container_pids() -> set[int]:

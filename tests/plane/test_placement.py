@@ -97,7 +97,7 @@ def test_a_node_is_gated_where_the_real_controller_wants_a_pod(plane: Plane, nod
         for one in made:
             placement = objects.placement(decoded(one, objects.DaemonSet))
             expected[one["metadata"]["name"]] = sorted(
-                node.name for node in evidence if placement.admits(node.name, node.labels, node.roles)
+                node.name for node in evidence if not placement.why_not(node.name, node.labels, node.roles)
             )
         assert wait_for(lambda: actual(plane) == expected, timeout_s=60, every_s=0.5), different(
             expected, actual(plane)

@@ -300,7 +300,7 @@ def test_agents_and_their_gate_are_where_the_image_runs_and_the_inventory_wants_
     sent = objects("readygate_agent", {"readygate_agent_node_selector": {"pool": "gpu"}})
     daemon_set = msgspec.json.decode(json.dumps(sent["DaemonSet", NS, AGENT]), type=DaemonSet)
     node = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "pool": "gpu"} | labels
-    assert placement(daemon_set).admits("node-1", node) is expected
+    assert (placement(daemon_set).why_not("node-1", node) == "") is expected
 
 
 def test_pods_name_the_secrets_that_pull_their_image():

@@ -239,7 +239,7 @@ ERRORS = (
     Planted("node", _FACTS, "old.volumes_in_use if found.volumes_in_use is None", "() if not found.volumes_in_use"),
     Planted("node", _FACTS, "return {ATTACHES: ours.get(ATTACHES)}", "return {ATTACHES: None}"),
     Planted("node", _FACTS, 'node.annotations.get(ATTACHES, "") ==', "node.annotations.get(ATTACHES) =="),
-    Planted("node", _FACTS, "[*runtime, *network, *storage, *shutdown]", "[*runtime, *network, *shutdown, *storage]"),
+    Planted("node", _FACTS, "[*runtime, *network]", "[*network, *runtime]"),
     Planted("node", _FACTS, '"pods", "ephemeral-storage")', '"pods")'),
     Planted("node", _FACTS, "message + warning", "message"),
     Planted("node", _FACTS, "max(Fraction(), number - taken)", "number - taken"),

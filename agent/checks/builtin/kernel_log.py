@@ -68,12 +68,13 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
+from agent import kmsg
 from agent.checks.block_devices import Devices, Places, is_gone, mounts_of, places_of, with_present
 from agent.checks.kernel_lines import (
     CLASSES,
@@ -92,15 +93,14 @@ from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.checks.sysfs import block_names, devices_in
 from agent.keys import NonEmpty
+from agent.kmsg import KERNEL, RECORD_BYTES, Record, records_in
 from component.settings import Section
 from kube.objects import UNREADABLE
 
 DOC = "the kernel's log tells of no lockup, I/O errors, file system that was shut down or the like that still holds"
 RIGHTS = Rights(devices=("/dev/kmsg",), capabilities=("CAP_SYSLOG",), host_pid=True, root=True)
-KERNEL = 0  # the facility of its own lines, which no program's have
 # Records that are held at once: a machine with many processors keeps 200,000, and in a flood there are more.
 PORTION = 1000
-RECORD_BYTES = 16 * 2**10  # larger than any record: the kernel refuses to read one in parts
 READ_PART = 0.5  # of the timeout: a flood of lines is read on in the next run
 SAVE_AGAIN_S = 10.0  # where only the position has moved
 TROUBLES = 64  # kept at most: those whose end is near make room, of the newest none
@@ -124,20 +124,10 @@ class Settings(Section, frozen=True):
     )
     programs: bool = False
     position_file: str = ""
-    path: NonEmpty = "/dev/kmsg"
+    path: NonEmpty = kmsg.PATH
     mountinfo: NonEmpty = "/proc/1/mountinfo"
     sys: NonEmpty = "/sys"
     boot_id: NonEmpty = "/proc/sys/kernel/random/boot_id"
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One line of the kernel's. `at_s`: since the boot."""
-
-    sequence: int
-    at_s: float
-    facility: int
-    text: str
 
 
 Key = tuple[ClassName, str]
@@ -355,30 +345,11 @@ def _ends_s(each: tuple[Key, Trouble]) -> float:
     return float("-inf") if trouble.true_at_s is None else trouble.true_at_s + CLASSES[name].lasts_s
 
 
-def records_in(block: bytes) -> list[Record]:
-    """The records of a read: `priority,sequence,microseconds,flags;text`, and lines of further keys, with a space."""
-    return [record for line in block.decode(errors="replace").split("\n") if (record := _record(line)) is not None]
-
-
-def _record(line: str) -> Record | None:
-    prefix, semicolon, text = line.partition(";")
-    words = prefix.split(",")
-    try:
-        priority, sequence, microseconds = map(int, words[:3])
-    except ValueError:
-        return None
-    # The rest of a line that another processor's has come between: with what it begins, a pod may have chosen.
-    if not semicolon or words[3:4] == ["c"]:
-        return None
-    return Record(sequence, microseconds / 1e6, priority >> 3, text)
-
-
 def _opened(path: str) -> int:
     try:
-        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return kmsg.opened(path)
     except OSError as e:
-        needs = "the device" if isinstance(e, FileNotFoundError) else "CAP_SYSLOG, and the device allowed"
-        raise CannotLookError(f"{path} cannot be opened ({e.strerror}): needs {needs}") from e
+        raise CannotLookError(f"{path} cannot be opened ({e.strerror}): needs {kmsg.needs(e)}") from e
 
 
 def _kept(path: str, boot_id: str) -> Known:

@@ -51,6 +51,7 @@ class Node:
         self.liveness = {}
         self.startup = {}
         self.told = []
+        self.random = 0.0  # no jitter
         self.as_read = self.newest = node_for(max_pods)
         self.asked = 0
         self.statuses = StatusManager(None, self.pods, lambda uid: self.loop.could_run(uid), semantics, wall=self.wall)
@@ -71,6 +72,7 @@ class Node:
             grants=grants,
             wall=self.wall,
             monotonic=self.clock,
+            random=lambda: self.random,
         )
 
     def known_node(self) -> model.Node:

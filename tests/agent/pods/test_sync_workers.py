@@ -40,6 +40,7 @@ class Apart(Node):
             abandon=self.abandon,
             wall=self.wall,
             monotonic=self.clock,
+            random=lambda: self.random,
         )
 
     def abandon(self, _uid: str) -> None:

@@ -7,6 +7,7 @@ from extender.policy.snapshot import Board
 from extender.settings import parse
 from extender.why.journal import Journal
 from tests.extender.feed.test_wire import status
+from tests.extender.snapshots import with_decisions
 
 SETTINGS = parse("")
 
@@ -23,7 +24,7 @@ class Published:
         self.journal = Journal()
 
     def decide(self, decisions, gate="health"):
-        self.board.swap(self.board.snapshot.with_decisions(gate, decisions))
+        self.board.swap(with_decisions(self.board.snapshot, gate, decisions))
 
     def status(self):
         return self.said

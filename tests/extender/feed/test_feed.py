@@ -180,7 +180,7 @@ def test_one_who_does_not_read_holds_nobody_and_is_cut(published, publisher, mir
         follows(mirror, published)
         published.decide({"n1": OPEN})
         wait_until(lambda: mirror.board.snapshot.reasons["n1"] == "", "the change")
-        wait_until(lambda: publisher.followers == 1, "the end of the one who does not read")
+        wait_until(lambda: len(publisher._followers) == 1, "the end of the one who does not read")
 
 
 def test_no_more_than_a_few_may_follow_and_that_is_said_once(publisher, path, caplog):
@@ -188,9 +188,9 @@ def test_no_more_than_a_few_may_follow_and_that_is_said_once(publisher, path, ca
     for client in clients:
         client.settimeout(5)
         client.connect(str(path))
-        wait_until(lambda: publisher.followers > 0)
+        wait_until(lambda: len(publisher._followers) > 0)
     last = clients[-1]
-    wait_until(lambda: publisher.followers == FOLLOWERS_MAX, "those who may")
+    wait_until(lambda: len(publisher._followers) == FOLLOWERS_MAX, "those who may")
     assert last.recv(1) == b""
     for _ in range(3):  # it tries again and again
         with socket.socket(socket.AF_UNIX) as again:
@@ -200,7 +200,7 @@ def test_no_more_than_a_few_may_follow_and_that_is_said_once(publisher, path, ca
     assert ["too many follow"] == [record.cause for record in caplog.records]
     for client in clients:
         client.close()
-    wait_until(lambda: publisher.followers == 0, "their ends")
+    wait_until(lambda: len(publisher._followers) == 0, "their ends")
 
 
 def test_one_for_whom_there_is_no_descriptor_is_waited_with(published, path, monkeypatch):
@@ -213,7 +213,7 @@ def test_one_for_whom_there_is_no_descriptor_is_waited_with(published, path, mon
         with monkeypatch.context() as patch:
             patch.setattr(socket.socket, "accept", lambda _: (_ for _ in ()).throw(OSError(errno.EMFILE, "none left")))
             assert [LOOK_EVERY_S] * 2 == [publisher.turn(), publisher.turn()]
-        assert (publisher.turn(), publisher.followers) == (0.0, 1)
+        assert (publisher.turn(), len(publisher._followers)) == (0.0, 1)
     publisher._close()
 
 

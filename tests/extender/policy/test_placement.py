@@ -76,7 +76,7 @@ HAS_POOL = labels(asks("pool", "Exists"))
     ("nodeSelector and affinity", {"nodeSelector": {"pool": "db"}, "affinity": affinity(HAS_POOL)}, False),
 )
 def test_whether_a_pod_of_the_daemonset_can_run_on_n1(spec: Mapping[str, object], expected: bool) -> None:
-    assert expected == placement(**spec).admits("n1", LINUX)
+    assert expected == (placement(**spec).why_not("n1", LINUX) == "")
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,13 @@ from extender.policy import snapshot as board_of
 from extender.policy.decision import Decision
 from extender.policy.reasons import CLOSED_NOT_READY, OPEN
 from extender.policy.snapshot import INHERITED_KICKS, UNKNOWN_NODE, Board, Snapshot, sort_out
+from tests.extender.snapshots import with_decisions
 from tools.kit.cases import cases
 
 CLOSED = Decision(CLOSED_NOT_READY)
 OPENED = Decision(OPEN)
 STEPS = 5_000
-ASKED = Snapshot().with_decisions("health", {"a": OPENED, "b": OPENED, "bad": CLOSED})
+ASKED = with_decisions(Snapshot(), "health", {"a": OPENED, "b": OPENED, "bad": CLOSED})
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ class World:
     def __init__(self, **nodes: Decision) -> None:
         self.late: list[str] = []
         self.board = Board(self.late.extend)
-        self.first = self.board.swap(Snapshot().with_decisions("health", nodes))
+        self.first = self.board.swap(with_decisions(Snapshot(), "health", nodes))
 
     def kick(self) -> None:
         """A kick that is taken."""
@@ -66,7 +67,7 @@ class World:
 
     def say(self, **nodes: Decision | None) -> list[str]:
         """The nodes that the swap gives for a kick."""
-        return self.board.swap(self.board.snapshot.with_decisions("health", nodes))
+        return self.board.swap(with_decisions(self.board.snapshot, "health", nodes))
 
     def refuse(self, *names: str, meanwhile: Callable[[], object] = lambda: None) -> None:
         """A request that finds these nodes closed. meanwhile: what happens between its look and its note."""
@@ -187,13 +188,14 @@ def test_of_several_gates_a_node_is_kicked_when_the_one_opens_that_it_was_refuse
     ask: Callable[[Board, list[str]], object], asked: list[str], released: list[list[str]]
 ) -> None:
     """n2 is closed at two gates: the pod is told of the first, and told of the second when it has tried again."""
-    first = Snapshot().with_decisions("first", {"n1": CLOSED, "n2": CLOSED, "n5": OPENED})
-    snapshot = first.with_decisions("second", {"n2": CLOSED, "n3": CLOSED}).with_decisions("third", {"n4": CLOSED})
+    first = with_decisions(Snapshot(), "first", {"n1": CLOSED, "n2": CLOSED, "n5": OPENED})
+    second = with_decisions(first, "second", {"n2": CLOSED, "n3": CLOSED})
+    snapshot = with_decisions(second, "third", {"n4": CLOSED})
     board = World().after_the_start().board
     board.swap(snapshot)
     ask(board, asked)
     opened = [("first", "n2"), ("second", "n3"), ("third", "n4"), ("first", "n1")]
-    assert released == [board.swap(board.snapshot.with_decisions(gate, {node: OPENED})) for gate, node in opened]
+    assert released == [board.swap(with_decisions(board.snapshot, gate, {node: OPENED})) for gate, node in opened]
 
 
 # What was noted of a snapshot is not noted again.
@@ -276,8 +278,8 @@ def test_whatever_happens_names_as_requests_spell_them_are_noted_as_names_are(mo
 
 
 def test_a_snapshot_never_changes() -> None:
-    before = Snapshot().with_decisions("health", {"n1": CLOSED, "n2": OPENED})
-    after = before.with_decisions("health", {"n1": OPENED, "n2": None})
+    before = with_decisions(Snapshot(), "health", {"n1": CLOSED, "n2": OPENED})
+    after = with_decisions(before, "health", {"n1": OPENED, "n2": None})
     assert {"n1": CLOSED_NOT_READY, "n2": OPEN} == before.reasons
     assert {"n1": CLOSED, "n2": OPENED} == before.gates["health"].decisions
     assert ({"n1": OPEN}, {"n1": OPENED}) == (after.reasons, after.gates["health"].decisions)
@@ -285,8 +287,8 @@ def test_a_snapshot_never_changes() -> None:
 
 
 def test_what_is_closed_is_shared_where_only_evidence_differs() -> None:
-    before = Snapshot().with_decisions("health", {"n1": CLOSED})
-    after = before.with_decisions("health", {"n1": Decision(CLOSED_NOT_READY, evidence="another")})
+    before = with_decisions(Snapshot(), "health", {"n1": CLOSED})
+    after = with_decisions(before, "health", {"n1": Decision(CLOSED_NOT_READY, evidence="another")})
     assert before.gates["health"].closed is after.gates["health"].closed
 
 

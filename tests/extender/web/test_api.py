@@ -6,6 +6,7 @@ from extender.counts import Counts
 from extender.policy.decision import Decision, GateState
 from extender.why.entries import Event
 from tests.extender.feed.test_wire import status
+from tests.extender.snapshots import with_decisions
 from tests.extender.web.showing import NODES
 from tests.extender.why.attempting import UNHEALTHY, snapshot_of
 
@@ -95,7 +96,7 @@ def test_nodes_come_in_pages(client, limit):
 def test_a_page_is_not_moved_by_nodes_that_come_and_go(client, shown):
     first = client.json("/api/v1/nodes?limit=3")
     shown.board.swap(
-        shown.board.snapshot.with_decisions("base", {"n1": None, "n3": None, "n0": Decision(""), "n45": Decision("")})
+        with_decisions(shown.board.snapshot, "base", {"n1": None, "n3": None, "n0": Decision(""), "n45": Decision("")})
     )
     second = client.json(f"/api/v1/nodes?limit=9&continue={first['continue']}")
     assert ["n1", "n2", "n3"] == [one["node"] for one in first["nodes"]]
@@ -211,9 +212,8 @@ def test_a_pod_and_the_nodes_that_readygate_alone_kept_it_off(client):
 
 
 def test_a_node_that_has_opened_since_or_was_not_known_yet(client, shown):
-    shown.board.swap(
-        shown.board.snapshot.with_decisions("base", {"n2": Decision("")}).with_decisions("gpu", {"n2": Decision("")})
-    )
+    for gate in ("base", "gpu"):
+        shown.board.swap(with_decisions(shown.board.snapshot, gate, {"n2": Decision("")}))
     last = client.json("/api/v1/pods/team-a/train-8?limit=1")["last"]
     assert (2, 1, 1) == (last["refusedCount"], len(last["refused"]), last["openCount"])
     last = client.json("/api/v1/pods/team-a/train-8?limit=1&continue=n2")["last"]

@@ -15,6 +15,7 @@ from extender.web import api
 from extender.web.app import create_app
 from extender.why.journal import Journal
 from tests.extender.feed.test_wire import status
+from tests.extender.snapshots import with_decisions
 from tools.kit.clock import Clock
 
 
@@ -39,7 +40,7 @@ class Shown:
         self.decide({"n1": Decision("", since_monotonic=4.0), "n2": Decision("closed", "ns/p", "e", 9.5)})
 
     def decide(self, decisions):
-        self.board.swap(self.board.snapshot.with_decisions("health", decisions))
+        self.board.swap(with_decisions(self.board.snapshot, "health", decisions))
 
     def sync(self):
         return Sync.OK

@@ -85,6 +85,7 @@ class _Scene:
             semantics=semantics,
             wall=clock,
             monotonic=clock,
+            random=lambda: 0.0,
         )
         self._loop._next_housekeeping = float("inf")  # where the history says so
 

@@ -33,8 +33,6 @@ from tools.fakes.api_patches import merge, strategic_merge
 # Why a node is not ready, beside what its runtime says: by who finds it.
 CAUSES = {
     "pleg": ("pleg was last seen active 4m0s ago; threshold is 3m0s", "container runtime is down"),
-    "storage": ("CSINode is not yet initialized", "container runtime is down"),
-    "shutdown": ("node is shutting down",),
 }
 RUNTIME = ("RuntimeReady", "NetworkReady")
 # What both sides say of this machine; somebody else may have written one of these anew.
@@ -218,9 +216,8 @@ class _Scene:
     def _errors(self) -> list[str]:
         wall, causes = self.now["wall"], self.now["causes"]
         others = other_causes(events_unhealthy=causes.get("pleg", ""), pods_healthy=True)
-        told = {kind: [causes[kind]] for kind in ("storage", "shutdown") if kind in causes}
         runtime = self.readiness.runtime_errors(wall, others)
-        return in_order(runtime=runtime, network=self.readiness.network_errors(), **told)
+        return in_order(runtime=runtime, network=self.readiness.network_errors())
 
     def _played(self) -> bool:
         try:

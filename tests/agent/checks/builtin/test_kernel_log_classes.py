@@ -2,8 +2,9 @@
 
 import pytest
 
-from agent.checks.builtin.kernel_log import Known, after, holds, records_in
+from agent.checks.builtin.kernel_log import Known, after, holds
 from agent.checks.kernel_lines import CLASSES, GATE, WARN
+from agent.kmsg import records_in
 from tools.fakes.kmsg import line
 from tools.kit.cases import cases
 

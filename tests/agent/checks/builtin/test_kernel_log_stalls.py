@@ -2,7 +2,8 @@
 
 import msgspec
 
-from agent.checks.builtin.kernel_log import Known, after, holds, records_in
+from agent.checks.builtin.kernel_log import Known, after, holds
+from agent.kmsg import records_in
 from tools.fakes.kmsg import line
 from tools.kit.cases import cases
 
