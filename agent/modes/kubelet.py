@@ -27,7 +27,6 @@ from agent.node.lease import LeaseKeeper
 from agent.node.measure import Folders, PressureWatch
 from agent.node.registration import NodeReporter
 from agent.pleg.cache import Cache
-from agent.pleg.events import EventType, PodEvent
 from agent.pleg.generator import EventGenerator
 from agent.pleg.seen import SeenRuntime
 from agent.plugins.handlers import handlers
@@ -101,8 +100,15 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     )
     pressure = pressure_watch(node, ran.folders)
     heartbeats = client.branch(attempts=ATTEMPTS)
+    events_full = inbox.events_full if semantics.evented_pleg else lambda: ""
     reporter = node_reporter(
-        heartbeats, node, ran, semantics, lambda: causes(ran, loop, time.monotonic()), pressure, recorder.record
+        heartbeats,
+        node,
+        ran,
+        semantics,
+        lambda: causes(ran, loop, time.monotonic(), events_full()),
+        pressure,
+        recorder.record,
     )
     loop: PodLoop = PodLoop(
         inbox,
@@ -181,7 +187,7 @@ def processes(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
     block = node.pod_cidr or ""  # the settings see to it
     runtime = ProcessRuntime(Path(node.root_dir), block, on_event=lambda event: events.take(event))
     cache = Cache(newest_wins=True)
-    events = EventGenerator(runtime, cache, delivery(inbox), events_come=runtime.healthy, semantics=semantics)
+    events = EventGenerator(runtime, cache, inbox.deliver, events_come=runtime.healthy, semantics=semantics)
 
     def readiness(monotonic: float) -> Readiness:
         """There are no answers to wait for: it is there or not."""
@@ -211,7 +217,7 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> C
 
     told = (RuntimeEvents(runtime.reader, take),) if semantics.evented_pleg else ()
     come = told[0].come if told else None
-    events = EventGenerator(runtime, cache, delivery(inbox), events_come=come, semantics=semantics)
+    events = EventGenerator(runtime, cache, inbox.deliver, events_come=come, semantics=semantics)
 
     def found() -> Found:
         status = runtime.status
@@ -232,19 +238,12 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> C
     )
 
 
-def delivery(inbox: Inbox) -> Callable[[PodEvent], bool]:
-    def deliver(event: PodEvent) -> bool:
-        if event.type is not EventType.REMOVED:  # of what is gone there is nothing to sync
-            inbox.put(event.uid)
-        return True
-
-    return deliver
-
-
-def causes(ran: Containers, loop: PodLoop, monotonic: float) -> list[str]:
+def causes(ran: Containers, loop: PodLoop, monotonic: float, events_full: str) -> list[str]:
     """Why the node is not ready. Nothing here mounts volumes, and no shutdown of the machine is waited for, so of
     storage and shutdown there is nothing to say."""
-    others = other_causes(events_unhealthy=ran.events.unhealthy(monotonic), pods_healthy=loop.healthy(monotonic))
+    others = other_causes(
+        events_unhealthy=ran.events.unhealthy(monotonic), events_full=events_full, pods_healthy=loop.healthy(monotonic)
+    )
     refusal, readiness = ran.refusal(), ran.readiness(monotonic)
     if refusal:  # what the runtime does is not ours to say
         return in_order(runtime=[refusal, *others])
