@@ -51,8 +51,6 @@ class EventChannel:
     def full(self) -> str:
         """The error of EventedPLEG's health check; "" while there is room."""
         waiting = len(self._events)
-        return (
-            ""
-            if waiting < self._capacity
-            else f"EventedPLEG: pleg event channel capacity is full with {waiting} events"
-        )
+        if waiting < self._capacity:
+            return ""
+        return f"EventedPLEG: pleg event channel capacity is full with {waiting} events"

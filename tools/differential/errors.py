@@ -114,7 +114,7 @@ ERRORS = (
     Planted("pleg", _CHANNEL, "if len(self._events) < self._capacity:", "if len(self._events) <= self._capacity:"),
     Planted("pleg", _CHANNEL, "return False", "self._events.popleft(); self._events.append(event); return False"),
     Planted("pleg", _CHANNEL, "list(self._events), deque(), False", "list(self._events), self._events, False"),
-    Planted("pleg", _CHANNEL, "if waiting < self._capacity else", "if waiting <= self._capacity else"),
+    Planted("pleg", _CHANNEL, "if waiting < self._capacity:", "if waiting <= self._capacity:"),
     Planted("pleg", _RELIST, "                self.discarded += 1\n", "                self._marked.add(uid)\n"),
     Planted("plugins", _WORLD, "FIRST_PAUSE_S = 0.5", "FIRST_PAUSE_S = 0.6"),
     Planted("plugins", _WORLD, "LONGEST_PAUSE_S = 122.0", "LONGEST_PAUSE_S = 128.0"),
