@@ -100,15 +100,8 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     )
     pressure = pressure_watch(node, ran.folders)
     heartbeats = client.branch(attempts=ATTEMPTS)
-    events_full = inbox.events_full if semantics.evented_pleg else lambda: ""
     reporter = node_reporter(
-        heartbeats,
-        node,
-        ran,
-        semantics,
-        lambda: causes(ran, loop, time.monotonic(), events_full()),
-        pressure,
-        recorder.record,
+        heartbeats, node, ran, semantics, lambda: causes(ran, loop, time.monotonic()), pressure, recorder.record
     )
     loop: PodLoop = PodLoop(
         inbox,
@@ -168,8 +161,9 @@ class Containers:
     """What runs them, and what tells the sync loop of them. `readiness`: what the node says of it. `refusal`: why
     nothing may be run, "" for nothing. `folders`: where a container runtime has images and containers. `found`: what
     the Node says of it; nothing is attached to ours. `told`: what reads what the runtime tells by itself, started
-    before `events`, which ask whether it does. `abandon`: gives up what is being made for a pod.
-    `use_pod_cidr`: the Node has this block of pod addresses; processes go by that of the settings."""
+    before `events`, which ask whether it does. `events_full`: the error of their channel's health. `abandon`: gives up
+    what is being made for a pod. `use_pod_cidr`: the Node has this block of pod addresses; processes go by that of the
+    settings."""
 
     runtime: "ProcessRuntime | CriRuntime"
     events: EventGenerator
@@ -178,6 +172,7 @@ class Containers:
     found: Callable[[], Found] = lambda: Found(volumes_in_use=())
     folders: Callable[[], Folders] | None = None
     told: tuple[Service, ...] = ()
+    events_full: Callable[[], str] = lambda: ""
     abandon: Callable[[str], None] = lambda _uid: None
     use_pod_cidr: Callable[[str], None] = lambda _cidr: None
 
@@ -233,16 +228,19 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> C
         found,
         runtime.folders,
         told,
+        inbox.events_full if semantics.evented_pleg else lambda: "",
         abandon=runtime.abandon,
         use_pod_cidr=runtime.use_pod_cidr,
     )
 
 
-def causes(ran: Containers, loop: PodLoop, monotonic: float, events_full: str) -> list[str]:
+def causes(ran: Containers, loop: PodLoop, monotonic: float) -> list[str]:
     """Why the node is not ready. Nothing here mounts volumes, and no shutdown of the machine is waited for, so of
     storage and shutdown there is nothing to say."""
     others = other_causes(
-        events_unhealthy=ran.events.unhealthy(monotonic), events_full=events_full, pods_healthy=loop.healthy(monotonic)
+        events_unhealthy=ran.events.unhealthy(monotonic),
+        events_full=ran.events_full(),
+        pods_healthy=loop.healthy(monotonic),
     )
     refusal, readiness = ran.refusal(), ran.readiness(monotonic)
     if refusal:  # what the runtime does is not ours to say
