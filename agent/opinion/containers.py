@@ -53,8 +53,8 @@ class Look:
 class _HealthPods:
     """A Listing for the generator: of all pods of the runtime the health pods, and nothing asked where there is none.
 
-    `wanted`: their uids. `told`: by uid, as the kubelet had reported them at the last list that was answered. `error`:
-    why there was no list, "" where there was."""
+    `wanted`: their uids. `told`: by uid, as the kubelet had reported them at the last list of all that was answered.
+    `error`: of a list that was not answered since, "" for none."""
 
     def __init__(self, runtime: Runtime, pods: Callable[[], Collection[Pod]]) -> None:
         self._list_pods = runtime.list_pods
@@ -65,16 +65,15 @@ class _HealthPods:
         self.error = ""
 
     def list_pods(self, uid: str = "") -> Sequence[RuntimePod]:
-        if uid:
-            return self._list_pods(uid)
         pods = list(self._pods())
         self.wanted = frozenset(pod.uid for pod in pods)
         try:
-            listed = self._list_pods() if pods else ()
+            listed = self._list_pods(uid) if pods else ()
         except Exception as e:
             self.error = _text(e)
             raise
-        self.told, self.error = {pod.uid: told(pod.status) for pod in pods}, ""
+        if not uid:
+            self.told, self.error = {pod.uid: told(pod.status) for pod in pods}, ""
         return [pod for pod in listed if pod.uid in self.wanted]
 
 

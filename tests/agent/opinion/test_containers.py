@@ -235,6 +235,19 @@ def test_an_event_of_a_health_pod_lists_that_pod_at_once(scene: Scene) -> None:
     assert (["uid-1"], ("test://1", "exited")) == (scene.lists, scene.said)
 
 
+def test_a_runtime_that_freezes_after_an_event_is_said_at_once(scene: Scene) -> None:
+    scene.events = True
+    scene.turn()
+    scene.clock.time += 0.1
+    scene.error = HANGS
+    scene.states.take(ContainerEvent(EventKind.STOPPED, "uid-1", "test://1"))
+    scene.states.turn()
+    assert (("test://1", "running"), "RuntimeSilent") == (scene.said, scene.finding)
+    scene.error = None
+    scene.turn()
+    assert "" == scene.finding
+
+
 @pytest.mark.parametrize(("uid", "woken"), [("uid-1", True), ("other", False)])
 def test_only_events_of_health_pods_make_it_list(scene: Scene, uid: str, woken: bool) -> None:
     scene.clock.time += 0.1
