@@ -28,7 +28,6 @@ from agent.node.measure import Folders, PressureWatch
 from agent.node.oom_watcher import OomWatcher
 from agent.node.registration import NodeReporter
 from agent.pleg.cache import Cache
-from agent.pleg.events import EventType, PodEvent
 from agent.pleg.generator import EventGenerator
 from agent.pleg.seen import SeenRuntime
 from agent.plugins.handlers import handlers
@@ -163,8 +162,9 @@ class Containers:
     """What runs them, and what tells the sync loop of them. `readiness`: what the node says of it. `refusal`: why
     nothing may be run, "" for nothing. `folders`: where a container runtime has images and containers. `found`: what
     the Node says of it; nothing is attached to ours. `told`: what reads what the runtime tells by itself, started
-    before `events`, which ask whether it does. `abandon`: gives up what is being made for a pod.
-    `use_pod_cidr`: the Node has this block of pod addresses; processes go by that of the settings."""
+    before `events`, which ask whether it does. `events_full`: the error of their channel's health. `abandon`: gives up
+    what is being made for a pod. `use_pod_cidr`: the Node has this block of pod addresses; processes go by that of the
+    settings."""
 
     runtime: "ProcessRuntime | CriRuntime"
     events: EventGenerator
@@ -173,6 +173,7 @@ class Containers:
     found: Callable[[], Found] = lambda: Found(volumes_in_use=())
     folders: Callable[[], Folders] | None = None
     told: tuple[Service, ...] = ()
+    events_full: Callable[[], str] = lambda: ""
     abandon: Callable[[str], None] = lambda _uid: None
     use_pod_cidr: Callable[[str], None] = lambda _cidr: None
 
@@ -182,7 +183,7 @@ def processes(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
     block = node.pod_cidr or ""  # the settings see to it
     runtime = ProcessRuntime(Path(node.root_dir), block, on_event=lambda event: events.take(event))
     cache = Cache(newest_wins=True)
-    events = EventGenerator(runtime, cache, delivery(inbox), events_come=runtime.healthy, semantics=semantics)
+    events = EventGenerator(runtime, cache, inbox.deliver, events_come=runtime.healthy, semantics=semantics)
 
     def readiness(monotonic: float) -> Readiness:
         """There are no answers to wait for: it is there or not."""
@@ -212,7 +213,7 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> C
 
     told = (RuntimeEvents(runtime.reader, take),) if semantics.evented_pleg else ()
     come = told[0].come if told else None
-    events = EventGenerator(runtime, cache, delivery(inbox), events_come=come, semantics=semantics)
+    events = EventGenerator(runtime, cache, inbox.deliver, events_come=come, semantics=semantics)
 
     def found() -> Found:
         status = runtime.status
@@ -228,24 +229,20 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> C
         found,
         runtime.folders,
         told,
+        inbox.events_full if semantics.evented_pleg else lambda: "",
         abandon=runtime.abandon,
         use_pod_cidr=runtime.use_pod_cidr,
     )
 
 
-def delivery(inbox: Inbox) -> Callable[[PodEvent], bool]:
-    def deliver(event: PodEvent) -> bool:
-        if event.type is not EventType.REMOVED:  # of what is gone there is nothing to sync
-            inbox.put(event.uid)
-        return True
-
-    return deliver
-
-
 def causes(ran: Containers, loop: PodLoop, monotonic: float) -> list[str]:
     """Why the node is not ready. Nothing here mounts volumes, and no shutdown of the machine is waited for, so of
     storage and shutdown there is nothing to say."""
-    others = other_causes(events_unhealthy=ran.events.unhealthy(monotonic), pods_healthy=loop.healthy(monotonic))
+    others = other_causes(
+        events_unhealthy=ran.events.unhealthy(monotonic),
+        events_full=ran.events_full(),
+        pods_healthy=loop.healthy(monotonic),
+    )
     refusal, readiness = ran.refusal(), ran.readiness(monotonic)
     if refusal:  # what the runtime does is not ours to say
         return in_order(runtime=[refusal, *others])

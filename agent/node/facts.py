@@ -215,11 +215,13 @@ def in_order(*, runtime: Sequence[str] = (), network: Sequence[str] = ()) -> lis
     return [*runtime, *network]
 
 
-def other_causes(*, events_unhealthy: str, pods_healthy: bool) -> list[str]:
+def other_causes(*, events_unhealthy: str, events_full: str = "", pods_healthy: bool) -> list[str]:
     """What pkg/kubelet/runtime.go names with the runtime, and a sync loop that is stuck, which is ours.
-    `events_unhealthy`: what is wrong with the lists of pods, "" for nothing."""
+    `events_unhealthy`: what is wrong with the lists of pods, `events_full`: with the channel of events (gate
+    EventedPLEG), "" for nothing."""
     return [
         *([f"PLEG is not healthy: {events_unhealthy}"] if events_unhealthy else []),
+        *([f"EventedPLEG is not healthy: {events_full}"] if events_full else []),
         *([] if pods_healthy else ["the pod loop does not progress"]),
     ]
 

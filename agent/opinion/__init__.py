@@ -7,7 +7,7 @@
     verdict      pure: checks and findings -> the condition, and the text of /readyz
     pods         the health pods as the API server has them; the last known while it is away
     local        the health pods as the kubelet has them, asked while the API server is away
-    containers   what the container runtime says of the health pods; the last known states while it is silent
+    containers   what the container runtime says of the health pods, by `pleg`; the last known states while it is silent
     kubelet      looks after the kubelet: its health port, its Lease, what it says of its own node
     judge        the loop that brings all of these together, and hands what it found to who publishes it
 

@@ -1,8 +1,9 @@
-"""What the container runtime says of the health pods, asked over the CRI: one thread, which may wait for it.
+"""What the container runtime knows of the health pods, asked over the CRI: one thread, which may wait for it.
 
-Every pod of the node is listed, which costs two calls; a health pod that looks otherwise than before is looked at.
-Where the runtime tells of changes by itself, the list comes at once after them and seldom else. A runtime that does not
-answer changes nothing: the last known states stand, until the kubelet has told others since. Then it knows more.
+Which pods have changed, and so are inspected, is for the pod lifecycle event generator (`pleg`), as in a kubelet. Here
+it lists health pods alone: each second, or every five while the runtime sends events, after which it lists their pod
+at once. A runtime that does not answer changes nothing: the last known states stand, until the kubelet has reported
+others since. Then the kubelet knows more.
 """
 
 import math
@@ -14,13 +15,18 @@ from typing import Protocol
 
 from agent.model import Pod, PodStatus
 from agent.opinion.verdict import RUNTIME_SILENT, Finding
-from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
+from agent.pleg.cache import Cache
+from agent.pleg.channel import EventChannel
+from agent.pleg.generator import EventGenerator
+from agent.pleg.relist import GENERIC, Pace
+from agent.processes.command import Completed, ExecTimeout
 from agent.runtime.base import ContainerEvent, RuntimePod
+from agent.semantics import Semantics
 from component.loop import Loop
 from component.text import one_line
 
-LIST_S = 1.0  # as the kubelet
-LIST_BESIDE_EVENTS_S = 5.0
+WITH_EVENTS = Pace(5.0, GENERIC.threshold_s, retry_s=GENERIC.period_s)
+"""A list shows that the runtime still answers, which a stream without events does not: so not a kubelet's 300 s."""
 DEADLINE_S = 5.0  # of each call
 STUCK_AFTER_S = 300.0  # a turn has as many calls as a few pods have containers
 TEXT_LIMIT_BYTES = 256
@@ -38,17 +44,42 @@ class Runtime(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look at a pod. `listed`: as the list had it, to see whether it has changed. `told`: what the kubelet had told
-    of its containers when the runtime said last that this is still so."""
+    """A health pod. `told`: what the kubelet had reported of its containers at the last list of the runtime."""
 
-    listed: object
     pod: RuntimePod
     told: object
 
 
+class _HealthPods:
+    """A Listing for the generator: of all pods of the runtime the health pods, and nothing asked where there is none.
+
+    `wanted`: their uids. `told`: by uid, as the kubelet had reported them at the last list of all that was answered.
+    `error`: of a list that was not answered since, "" for none."""
+
+    def __init__(self, runtime: Runtime, pods: Callable[[], Collection[Pod]]) -> None:
+        self._list_pods = runtime.list_pods
+        self._pods = pods
+        self.pod = runtime.pod
+        self.wanted: frozenset[str] = frozenset()
+        self.told: Mapping[str, object] = {}
+        self.error = ""
+
+    def list_pods(self, uid: str = "") -> Sequence[RuntimePod]:
+        pods = list(self._pods())
+        self.wanted = frozenset(pod.uid for pod in pods)
+        try:
+            listed = self._list_pods(uid) if pods else ()
+        except Exception as e:
+            self.error = _text(e)
+            raise
+        if not uid:
+            self.told, self.error = {pod.uid: told(pod.status) for pod in pods}, ""
+        return [pod for pod in listed if pod.uid in self.wanted]
+
+
 class ContainerStates:
-    """A Service. `pods`: the health pods as they are told. `on_change` is called in its thread. `events_come`: whether
-    the runtime tells by itself now; who hears it calls `wake`."""
+    """A Service. `pods`: the health pods as the API server or the kubelet reports them. `on_change` is called in its
+    thread. `events_come`: whether the runtime sends events now, which `take` takes."""
 
     name = "container states"
 
@@ -61,27 +92,35 @@ class ContainerStates:
         events_come: Callable[[float], bool] = lambda _monotonic: False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._runtime = runtime
-        self._pods = pods
         self._on_change = on_change
-        self._events_come = events_come
-        self._monotonic = monotonic
         self._lock = threading.Lock()
         self._looks: Mapping[str, Look] = {}
         self._silent = ""
-        self._wanted: frozenset[str] = frozenset()
+        self._health_pods = _HealthPods(runtime, pods)
+        self._events = EventChannel()
+        self._generator = EventGenerator(
+            self._health_pods,
+            Cache(),
+            self._events.put,
+            events_come=events_come,
+            semantics=Semantics(),
+            evented=WITH_EVENTS,
+            most_failures=math.inf,  # a runtime that was restarted five times sends events still
+            monotonic=monotonic,
+        )
         self._loop = Loop(
             "container-states", self.turn, stuck_after_s=STUCK_AFTER_S, unblock=runtime.close, monotonic=monotonic
         )
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
     def take(self, event: ContainerEvent) -> None:
-        """What the runtime tells by itself, in whatever thread it does."""
-        if event.uid in self._wanted:
+        """An event of the runtime, in whatever thread: its pod is listed at once."""
+        if event.uid in self._health_pods.wanted:
+            self._generator.request(event.uid)
             self._loop.wake()
 
     def pod(self, pod: Pod) -> RuntimePod | None:
-        """What is known of it; None where the kubelet knows more, or the runtime has never told of it."""
+        """What is known of it; None where the kubelet knows more, or the runtime was never asked for it."""
         with self._lock:
             look, silent = self._looks.get(pod.uid), self._silent
         if look is None or (silent and told(pod.status) != look.told):
@@ -95,32 +134,30 @@ class ContainerStates:
         return Finding(RUNTIME_SILENT, f"the last known container states are taken: {said}") if said else None
 
     def turn(self) -> float:
-        """One list; returns the seconds until the next."""
-        pods = list(self._pods())
-        self._wanted = frozenset(pod.uid for pod in pods)
-        try:
-            looks, silent = self._looked(pods), ""
-        except RuntimeUnavailable as e:
-            looks, silent = self._looks, one_line(e, limit_bytes=TEXT_LIMIT_BYTES)
+        """A turn of the generator, and what follows from it; returns the seconds until the next."""
+        pause_s = self._generator.turn()
         if self._loop.stopping:
             return math.inf
+        looks, silent = self._looked()
         with self._lock:
             changed = bool(silent) is not bool(self._silent) or looks != self._looks
             self._looks, self._silent = looks, silent
-        if changed:
+        if self._events.take() or changed:
             self._on_change()
-        return LIST_BESIDE_EVENTS_S if not silent and self._events_come(self._monotonic()) else LIST_S
+        return pause_s
 
-    def _looked(self, pods: Sequence[Pod]) -> Mapping[str, Look]:
-        """Raises RuntimeUnavailable."""
-        listed = {pod.uid: pod for pod in self._runtime.list_pods()} if pods else {}
-        looks: dict[str, Look] = {}
-        for pod in pods:
-            seen, before = shape(listed.get(pod.uid)), self._looks.get(pod.uid)
-            same = before is not None and before.listed == seen
-            known = before.pod if before is not None and same else self._runtime.pod(pod.uid)
-            looks[pod.uid] = Look(seen, known, told(pod.status))
-        return looks
+    def _looked(self) -> tuple[Mapping[str, Look], str]:
+        """By uid, and why the runtime does not answer. A pod that could not be inspected stays as it was known last."""
+        looks, silent = {}, self._health_pods.error
+        for uid, reported in self._health_pods.told.items():
+            entry, before = self._generator.cache.get(uid), self._looks.get(uid)
+            if entry.error is None:
+                looks[uid] = Look(entry.pod, reported)
+            else:
+                silent = silent or _text(entry.error)
+                if before is not None:
+                    looks[uid] = before
+        return looks, silent
 
 
 def executed(runtime: Runtime) -> Callable[[str, Sequence[str], float], Completed]:
@@ -137,17 +174,11 @@ def executed(runtime: Runtime) -> Callable[[str, Sequence[str], float], Complete
     return run
 
 
-def shape(pod: RuntimePod | None) -> object:
-    """What a list tells of changes: which sandboxes and containers there are, and what they do."""
-    if pod is None:
-        return None
-    return (
-        tuple((sandbox.id, sandbox.ready) for sandbox in pod.sandboxes),
-        tuple(sorted((container.id, container.phase.value) for container in pod.containers)),
-    )
-
-
 def told(status: PodStatus) -> object:
-    """What the kubelet tells of changes: which containers there are, and what they do."""
+    """What the kubelet reports of changes: which containers there are, and what they do."""
     statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
     return (status.pod_ip, tuple((one.name, one.container_id, one.state) for one in statuses))
+
+
+def _text(error: Exception) -> str:
+    return one_line(error, limit_bytes=TEXT_LIMIT_BYTES)

@@ -23,14 +23,15 @@ _TOLD = {
 
 @dataclass(slots=True)
 class Stream:
-    """Of the runtime's events: after too many failures lists alone are believed, for good."""
+    """Of the runtime's events: after `most_failures` lists alone are believed, for good."""
 
     in_use: bool
+    most_failures: float = FAILURES
     failures: int = 0
 
     def failed(self) -> None:
         self.failures += 1
-        if self.failures >= FAILURES:
+        if self.failures >= self.most_failures:
             self.in_use = False
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from agent.pleg.cache import Cache
 from agent.pleg.counts import Clocked, Running
-from agent.pleg.evented import Stream, take_event
+from agent.pleg.evented import FAILURES, Stream, take_event
 from agent.pleg.events import PodEvent
-from agent.pleg.relist import EVENTED, GENERIC, Listed, Listing, Relist, with_kept_ip
+from agent.pleg.relist import EVENTED, GENERIC, Listed, Listing, Pace, Relist, with_kept_ip
 from agent.runtime.base import ContainerEvent, RuntimePod
 from agent.semantics import Semantics
 from component.loop import Loop
@@ -25,6 +25,8 @@ STUCK_AFTER_S = EVENTED.threshold_s  # a list that hangs makes the node not read
 class EventGenerator:
     """A Service. `deliver` takes an event in whatever thread it is told, unless it has no room (False); it must not
     wait. `events_come`: does the runtime tell by itself now? None: it never does, so lists come every second.
+    `evented`: the pace while events come. Each second without them makes a list, and after `most_failures` of these
+    lists alone are believed.
 
     Healthy, as a Service, while its thread lives; what becomes of the lists is told by `unhealthy`.
     """
@@ -39,6 +41,8 @@ class EventGenerator:
         *,
         events_come: Callable[[float], bool] | None,
         semantics: Semantics,
+        evented: Pace = EVENTED,
+        most_failures: float = FAILURES,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.cache = cache
@@ -47,12 +51,12 @@ class EventGenerator:
         self._events_come = events_come
         self._semantics = semantics
         self._monotonic = monotonic
-        self._stream = Stream(in_use=events_come is not None)
+        self._stream = Stream(in_use=events_come is not None, most_failures=most_failures)
         self._relist = Relist(
             runtime,
             cache,
             deliver,
-            pace=EVENTED if self._stream.in_use else GENERIC,
+            pace=evented if self._stream.in_use else GENERIC,
             syncs_reinspected=semantics.syncs_reinspected,
         )
         self._lost = 0  # events of the runtime's
@@ -145,7 +149,7 @@ class EventGenerator:
             ended = self._monotonic()
             self._clocked.listed(last, monotonic, ended)
             self._tell(listed, whole=True)
-            self._next_relist = ended + self._relist.pace.period_s
+            self._next_relist = ended + listed.pause_s(self._relist.pace)
             return 0.0
         if self._requests:
             uid, asked_at = self._requests.popleft()

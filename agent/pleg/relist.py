@@ -24,10 +24,12 @@ class Listing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """`period_s`: from the end of one list to the next. `threshold_s`: a last list older than that is unhealthy."""
+    """`period_s`: from the end of one list to the next. `threshold_s`: a last list older than that is unhealthy.
+    `retry_s`: as `period_s`, after a list that failed or in which a pod could not be inspected; None: the same."""
 
     period_s: float
     threshold_s: float
+    retry_s: float | None = None
 
 
 GENERIC = Pace(1.0, 180.0)
@@ -41,6 +43,12 @@ class Listed:
 
     error: Exception | None = None
     failed: tuple[tuple[str, Exception], ...] = ()
+
+    def pause_s(self, pace: Pace) -> float:
+        """Until the next list."""
+        if pace.retry_s is None or (self.error is None and not self.failed):
+            return pace.period_s
+        return pace.retry_s
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Mode `kubelet`: the pods bound to this node, brought to what they should be.
 
     index     the pods by uid, mirrors by their static pods
-    inbox     work queue of pod UIDs, deduplicated
+    inbox     work queue of pod UIDs, deduplicated, and the bounded channel of pod events
     source    the pods as the API server has them: a reflector and the table it fills
     folder    the static pods that the files of a folder hold; pure
     files     reads that folder when it changes, and every 20 seconds

@@ -14,6 +14,7 @@ from agent.modes.facts import node_facts, pressure_watch
 from agent.modes.kubelet import in_runtime
 from agent.node.found import Found
 from agent.placement import Taint
+from agent.pleg.events import EventType, PodEvent
 from agent.pods.inbox import Inbox
 from agent.processes.command import RuntimeUnavailable
 from agent.semantics import V1_16, Semantics, chosen
@@ -38,6 +39,27 @@ def test_the_runtime_of_the_settings(tmp_path: Path) -> None:
     ran.runtime.stop()
     assert ("192.0.2.7", False, "") == (ran.runtime.host_ip, ran.events.evented, ran.found().runtime_version)
     assert ["container runtime status check may not have completed yet"] == causes
+
+
+@pytest.mark.parametrize(
+    ("gates", "expected"),
+    [
+        pytest.param("{}", "", id="off: a kubelet looks at its lists alone"),
+        pytest.param(
+            "{EventedPLEG: true}", "EventedPLEG: pleg event channel capacity is full with 1000 events", id="on"
+        ),
+    ],
+)
+def test_pl54_a_full_channel_counts_with_the_gate_evented_pleg(gates: str, expected: str, tmp_path: Path) -> None:
+    node, inbox = section(tmp_path, f", featureGates: {gates}"), Inbox()
+    assert node.cri is not None
+    ran = in_runtime(node, node.cri, inbox, chosen("current", node.feature_gates.items()))
+    before = ran.events_full()
+    while inbox.deliver(PodEvent("p", EventType.DIED)):
+        pass
+    full = ran.events_full()
+    ran.runtime.stop()
+    assert ("", expected) == (before, full)
 
 
 def test_without_grpc_it_does_not_start_and_says_what_to_install(

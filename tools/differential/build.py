@@ -106,6 +106,7 @@ PACKAGES = {
             r"for pid := range g\.podRecords": "for _, pid := range inOrder(g.podRecords)",
             # Counts for /metrics, which end the kubelet where a pod could not be inspected before.
             r"e\.updateRunning\w+Metric\(status\)": "",
+            r"metrics\.PLEGDiscardEvents\.Inc\(\)": "discarded++",
             r"^\t\t\tshouldSendPLEGEvent = true\n\t\t\} else \{": r"\t\t\te.removed(event, podID, status)\n\g<0>",
         },
     ),

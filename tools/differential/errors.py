@@ -15,6 +15,7 @@ _READINESS = "cri/readiness.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
 _ACTIONS, _ENDING = "pods/actions.py", "pods/ending.py"
 _EVENTS, _RELIST, _CACHE = "pleg/events.py", "pleg/relist.py", "pleg/cache.py"
+_CHANNEL = "pleg/channel.py"
 _RESIZE = "status/resize.py"
 _CORRELATE, _IMAGES = "events/correlate.py", "cri/images.py"
 _GO_JSON, _NETWORKS = "checks/go_json.py", "checks/networks.py"
@@ -109,6 +110,12 @@ ERRORS = (
     Planted("pleg", "pleg/generator.py", "asked_at > listed_at", "asked_at >= listed_at"),
     Planted("pleg", "pleg/generator.py", "MOST_REQUESTS = 200", "MOST_REQUESTS = 201"),
     Planted("pleg", "pleg/evented.py", "            return 0\n", "            pass\n"),
+    Planted("pleg", _CHANNEL, "CAPACITY = 1000", "CAPACITY = 1001"),
+    Planted("pleg", _CHANNEL, "if len(self._events) < self._capacity:", "if len(self._events) <= self._capacity:"),
+    Planted("pleg", _CHANNEL, "return False", "self._events.popleft(); self._events.append(event); return False"),
+    Planted("pleg", _CHANNEL, "list(self._events), deque(), False", "list(self._events), self._events, False"),
+    Planted("pleg", _CHANNEL, "if waiting < self._capacity:", "if waiting <= self._capacity:"),
+    Planted("pleg", _RELIST, "                self.discarded += 1\n", "                self._marked.add(uid)\n"),
     Planted("plugins", _WORLD, "FIRST_PAUSE_S = 0.5", "FIRST_PAUSE_S = 0.6"),
     Planted("plugins", _WORLD, "LONGEST_PAUSE_S = 122.0", "LONGEST_PAUSE_S = 128.0"),
     Planted("plugins", _WORLD, "monotonic - self.at > self.pause_s", "monotonic - self.at >= self.pause_s"),

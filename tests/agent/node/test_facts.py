@@ -257,6 +257,11 @@ def test_pl47_what_a_kubelet_names_with_its_runtime(
     assert expected == other_causes(events_unhealthy=events_unhealthy, pods_healthy=pods_healthy)
 
 
+def test_pl54_a_full_channel_of_events_is_named_behind_the_lists() -> None:
+    said = other_causes(events_unhealthy="a", events_full="b", pods_healthy=True)
+    assert ["PLEG is not healthy: a", "EventedPLEG is not healthy: b"] == said
+
+
 @cases(
     "errors, soft, expected",
     ("N2 a soft requirement", [], "foo", ("True", "kubelet is posting ready status. WARNING: foo")),

@@ -2,6 +2,8 @@
 
 import threading
 
+from agent.pleg.channel import CAPACITY
+from agent.pleg.events import EventType, PodEvent
 from agent.pods.inbox import Inbox
 
 
@@ -16,3 +18,27 @@ def test_a_put_wakes_the_taker() -> None:
     inbox = Inbox()
     threading.Timer(0.01, inbox.put, ("a",)).start()
     assert inbox.take(30.0) == {"a"}
+
+
+def test_an_event_wakes_the_taker() -> None:
+    inbox = Inbox()
+    threading.Timer(0.01, inbox.deliver, (PodEvent("a", EventType.DIED, "c"),)).start()
+    assert inbox.take(30.0) == {"a"}
+
+
+def test_what_is_gone_from_the_runtime_makes_no_sync() -> None:
+    """isSyncPodWorthy of pkg/kubelet/kubelet.go, v1.36.3."""
+    inbox = Inbox()
+    for type_ in EventType:
+        assert inbox.deliver(PodEvent(type_, type_))
+    assert set(EventType) - {EventType.REMOVED} == inbox.take(0.0)
+
+
+def test_events_have_a_bound_and_pods_that_are_put_have_none() -> None:
+    inbox = Inbox()
+    fits = [inbox.deliver(PodEvent(f"e{number}", EventType.DIED)) for number in range(CAPACITY + 1)]
+    inbox.put("a")
+    full = inbox.events_full()
+    taken = inbox.take(0.0)
+    assert ([True] * CAPACITY + [False], True) == (fits, "capacity is full with 1000 events" in full)
+    assert (CAPACITY + 1, True, "") == (len(taken), "a" in taken, inbox.events_full())

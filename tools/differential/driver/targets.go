@@ -16,6 +16,8 @@ import (
 	"readygate.dev/testbed/kube/record"
 )
 
+func init() { pleg.Capacity = kubelet.EventCapacity }
+
 var targets = map[string]target{
 	"admission": kubelet.AnswerAdmission,
 	"actions": kuberuntime.AnswerActions,

@@ -1,13 +1,15 @@
 """What is told of a runtime's containers, by lists and by events, and what is kept of them.
 
 Compared after each step: events in the order of the channel, the cache, who was freed from waiting for something newer
-in it, which pods were inspected, which will be again, and the health. Left out: the runtime's stream of events itself.
+in it, which pods were inspected, which will be again, the health, whether the channel is full, and how many events it
+had no room for. Left out: the runtime's stream of events itself.
 """
 
 from random import Random
 from typing import Any
 
 from agent.pleg.cache import Cache, Entry
+from agent.pleg.channel import EventChannel
 from agent.pleg.generator import EventGenerator
 from agent.runtime.base import ContainerEvent, ContainerPhase, EventKind, RuntimeContainer, RuntimePod, Sandbox
 from agent.semantics import Semantics
@@ -25,6 +27,7 @@ FOLLOWING = {"turns": "wait", "wait": "request", "request": "turns"}
 # Clocks go back, and lists are missed for longer than the thresholds of three and of ten minutes.
 STEPS_S = (0.0, 0.5, 1.0, 1.0, 2.0, 180.0, 180.5, 301.0, 600.5, -1.0, -400.0)
 TURNS = 1000  # more than can be asked for
+CROWD = (997, 998, 999, 1000, 1001)  # containers, about as many as the channel has room for
 
 
 class PlegTarget:
@@ -46,7 +49,10 @@ class PlegTarget:
             _draw_faults(random, step)
             _draw_details(random, step, world)
             steps.append(step)
-        return {"evented": evented, "room": random.choice((1000, 1000, 1000, 4, 1)), "steps": steps}
+        room = random.choice((None, None, None, 4, 1, 0))
+        if room is None and maybe(random, 0.01):
+            _draw_crowd(random, steps)
+        return {"evented": evented, "room": room, "steps": steps}
 
     def answer(self, history: History, semantics: Semantics) -> Answers:
         scene = _Scene(history, semantics)
@@ -88,6 +94,16 @@ def _changed(random: Random, pod: dict[str, Any]) -> dict[str, Any]:
     return {**(other if maybe(random, 0.4) else pod), "c": containers}
 
 
+def _draw_crowd(random: Random, steps: list[dict[str, Any]]) -> None:
+    """A pod with so many containers that their events fill the channel."""
+    containers = [[f"c{number}", "running"] for number in range(random.choice(CROWD))]
+    steps[0]["pods"] = {**steps[0]["pods"], "p": {"c": containers, "s": [["s1", "running"]], "ip": ""}}
+    steps[0]["op"] = "relist"
+    steps[0].pop("noList", None)
+    steps[0].pop("noStatus", None)
+    steps[0]["keep"] = True
+
+
 def _draw_faults(random: Random, step: dict[str, Any]) -> None:
     if maybe(random, 0.1):
         step["noList"] = True
@@ -121,12 +137,12 @@ class _Scene:
         self.shown: dict[int, tuple[RuntimePod, Any]] = {}  # what is told of a pod, by its identity
         self.step: dict[str, Any] = {}
         self.inspected: list[str] = []
-        self.room, self.channel = history["room"], list[Any]()
+        self.channel = EventChannel() if history["room"] is None else EventChannel(history["room"])
         self.freed: dict[str, Any] = {}
         self.generator = EventGenerator(
             self,
             Cache(newest_wins=history["evented"]),
-            self._deliver,
+            self.channel.put,
             events_come=(lambda _monotonic: True) if history["evented"] else None,
             semantics=semantics,
             monotonic=lambda: self.wall,
@@ -144,12 +160,6 @@ class _Scene:
                 raise OSError("away")
         other = self.step.get("inspected", {}).get(uid)
         return self.pods.get(uid) or RuntimePod(uid) if other is None else _runtime_pod(uid, other)
-
-    def _deliver(self, event: Any) -> bool:
-        if len(self.channel) >= self.room:
-            return False
-        self.channel.append([event.uid, event.type.value, event.container_id])
-        return True
 
     def take(self, number: int, step: dict[str, Any]) -> Any:
         self.step, self.wall, self.inspected, self.freed = step, step["wall"], [], {}
@@ -183,11 +193,12 @@ class _Scene:
             freed(entry)
 
     def _tell(self) -> Any:
-        events: list[Any] = []
-        if not self.step.get("keep"):
-            events, self.channel = self.channel, []
+        full, discarded = self.channel.full(), self.generator.discarded
+        taken = [] if self.step.get("keep") else self.channel.take()
         return {
-            "events": events,
+            "events": [[event.uid, event.type.value, event.container_id] for event in taken],
+            **({"full": full} if full else {}),
+            **({"discarded": discarded} if discarded else {}),
             "cache": self._cached(),
             "freed": self.freed,
             "inspected": self.inspected,

@@ -9,6 +9,9 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 )
 
+// EventCapacity is that of the channel of PLEG's events.
+const EventCapacity = plegChannelCapacity
+
 // RuntimePod is what a runtime knows of a pod, newest first.
 type RuntimePod struct {
 	Sandboxes []struct {

@@ -22,7 +22,7 @@ import (
 
 type history struct {
 	Evented bool   `json:"evented"` // the feature gate is on, and events come
-	Room    int    `json:"room"`    // in the channel of events
+	Room    *int   `json:"room"`    // in the channel of events; none: as a kubelet has it
 	Steps   []step `json:"steps"`
 }
 
@@ -62,7 +62,15 @@ type answered struct {
 	Inspected []string         `json:"inspected"`
 	Marked    []string         `json:"marked"`
 	Unhealthy string           `json:"unhealthy"`
+	Full      string           `json:"full,omitempty"`      // health of the channel of events, before they are taken
+	Discarded int              `json:"discarded,omitempty"` // events without room, since the first step
 }
+
+// Capacity of a kubelet's channel of events.
+var Capacity int
+
+// Put in for the counter of discarded events.
+var discarded int
 
 var wall time.Time
 
@@ -260,11 +268,16 @@ func Answer(raw json.RawMessage) (any, error) {
 		}
 		defer withEvents(false)
 	}
+	room := Capacity
+	if given.Room != nil {
+		room = *given.Room
+	}
+	discarded = 0
 	now := testingclock.NewFakeClock(time.Time{})
 	s := &scene{
 		runtime: &fake{pods: map[string]pod{}},
 		cache:   podcache.NewCache(),
-		events:  make(chan *PodLifecycleEvent, given.Room),
+		events:  make(chan *PodLifecycleEvent, room),
 		waiting: map[string]func() (*kubecontainer.PodStatus, error, bool){},
 		timer:   &alarm{fired: make(chan time.Time, 1)},
 	}
@@ -330,6 +343,10 @@ func (s *scene) take(step *step, number int) {
 func (s *scene) tell(step *step) answered {
 	said := answered{
 		Events: [][3]string{}, Cache: map[string]entry{}, Freed: map[string]entry{}, Inspected: s.runtime.inspected, Marked: []string{},
+		Discarded: discarded,
+	}
+	if _, err := s.evented.Healthy(); err != nil {
+		said.Full = err.Error()
 	}
 	for !step.Keep && len(s.events) > 0 {
 		event := <-s.events
