@@ -40,7 +40,7 @@ class Semantics:
     only_success_is_ready: bool = True  # CM10: else any result decides
     started_before_ready: bool = True  # CM28: else Ready is made of readiness alone, and init containers have no started
     exec_timeout_fails: bool = True  # CM11: else the probe could not be made
-    patches_carry_uid: bool = True  # CM15: and are sent only if something changes
+    sends_empty_patches: bool = False  # CM15: else a patch is sent only if something changes
     lost_containers_fail: bool = True  # CM16: as does their pod
     deletes_by_phase: bool = True  # CM17
     compares_gone_conditions: bool = True  # CM18
@@ -97,7 +97,7 @@ V1_16 = Semantics(
     only_success_is_ready=False,
     started_before_ready=False,
     exec_timeout_fails=False,
-    patches_carry_uid=False,
+    sends_empty_patches=True,
     lost_containers_fail=False,
     deletes_by_phase=False,
     compares_gone_conditions=False,

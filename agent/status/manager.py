@@ -334,7 +334,7 @@ class StatusManager:
             pod.uid or uid,
             write_status(pod.status),
             write_status(merged),
-            carries_uid=self._semantics.patches_carry_uid,
+            sends_empty=self._semantics.sends_empty_patches,
         )
         if body is not None:
             reply = self._client.patch(
