@@ -30,6 +30,8 @@ class OldStatusTarget:
 
     def draw(self, random: Random) -> History:
         pod = pod_of_1_16(worlds.draw_pod(random))
+        if maybe(random, 0.2):
+            pod["spec"]["readinessGates"] = [{"conditionType": "gate/x"}]
         pod["status"] = _status(random, pod, worlds.START) if maybe(random, 0.5) else {"phase": "Pending"}
         static = dict[str, Any]()
         if maybe(random, 0.2):
@@ -43,8 +45,10 @@ class OldStatusTarget:
             wall += random.choice((0.0, 0.5, 1.0, 20.25))
             step: Json = {"op": "set" if number == 0 and maybe(random, 0.9) else random.choice(OPS), "wall": wall}
             if step["op"] in ("set", "any"):
-                if maybe(random, 0.7):
+                if maybe(random, 0.6):
                     current = _status(random, pod, wall)
+                elif maybe(random, 0.5):  # one condition has gone
+                    current = {**current, "conditions": current.get("conditions", [])[1:]}
                 step["status"] = current
             steps.append(step | _more(random, step, static.get("mirror", pod), current))
         return {"pod": pod, "steps": steps, **static}
@@ -72,6 +76,13 @@ def _status(random: Random, pod: Json, wall: float) -> Json:
     status: Json = status_of_1_16(worlds.draw_status(random, pod, wall))
     for stranger in (c for c in status.get("initContainerStatuses", ()) if c["name"] == "z"):
         stranger["containerID"] = "test://y1"  # no two containers have one id
+    if maybe(random, 0.1):  # all was well until it failed
+        status["phase"] = "Failed"
+        status["conditions"] = [worlds.draw_condition(random, kind) for kind in ("Ready", "gate/x")]
+        status["containerStatuses"] = [
+            {**worlds.draw_container_status(random, c["name"], wall), "ready": True} for c in pod["spec"]["containers"]
+        ]
+        return dict(status_of_1_16(status))
     if maybe(random, 0.3):
         status["startTime"] = worlds.odd_time(random, worlds.text_time(worlds.START - 50))
     if maybe(random, 0.2):
@@ -139,7 +150,7 @@ class _OldScene(Scene):
         made = (
             containers_ready_condition(pod, pod.status, apps, phase, failed_is_unready=ends),
             ready_condition(pod, pod.status, said.conditions, apps, phase, failed_is_unready=ends),
-            initialized_condition(pod, pod.status, inits, phase, semantics),
+            initialized_condition(pod, pod.status, None if inits is None else every, phase, semantics),
         )
         return {
             "phase": str(pod_phase(pod, every, pod_is_terminal=False, initialized=False, semantics=semantics)),
