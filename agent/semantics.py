@@ -38,7 +38,9 @@ class Semantics:
     stops_probes_of_ending_pods: bool = True  # CM5
     probes_sidecars: bool = True  # CM6, CM21
     only_success_is_ready: bool = True  # CM10: else any result decides
-    started_before_ready: bool = True  # CM28: else Ready is made of readiness alone, and init containers have no started
+    started_before_ready: bool = (
+        True  # CM28: else Ready is made of readiness alone, and init containers have no started
+    )
     exec_timeout_fails: bool = True  # CM11: else the probe could not be made
     sends_empty_patches: bool = False  # CM15: else a patch is sent only if something changes
     lost_containers_fail: bool = True  # CM16: as does their pod

@@ -269,9 +269,7 @@ def merged(
     Foreign conditions and fields we do not model come from `old`. A terminal phase waits until nothing can run any more
     (`could_run`), and a pod in a terminal phase is never Ready.
     """
-    going_terminal = (
-        semantics.waits_with_terminal_phase and not is_terminal(old.phase) and is_terminal(new.phase)
-    )
+    going_terminal = semantics.waits_with_terminal_phase and not is_terminal(old.phase) and is_terminal(new.phase)
     if going_terminal and not could_run:
         # The time is taken again: the condition waited for the containers to end.
         new = with_transition_time(new, old, CONDITION_DISRUPTION_TARGET, wall)

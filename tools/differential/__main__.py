@@ -303,7 +303,9 @@ def _plant(executables: Mapping[str, Path], errors: Sequence[Planted], seed: int
     names = {error.target for error in errors}
     with contextlib.ExitStack() as stack, ThreadPoolExecutor(os.cpu_count()) as pool:
         answered = {
-            t.name: stack.enter_context(planted.Answered(executables[t.name], t, seed)) for t in TARGETS if t.name in names
+            t.name: stack.enter_context(planted.Answered(executables[t.name], t, seed))
+            for t in TARGETS
+            if t.name in names
         }
         searches = [pool.submit(planted.found, error, answered[error.target]) for error in errors]
         results = [(error, search.result()) for error, search in zip(errors, searches, strict=True)]

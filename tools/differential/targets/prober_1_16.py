@@ -1,4 +1,7 @@
-"""The prober of kubelet 1.16, and the agent's with `compat: v1.16`: the histories of `prober`, of pods as 1.16 has them."""
+"""The prober of kubelet 1.16, and the agent's with `compat: v1.16`: the histories of `prober`, of pods as 1.16 has them.
+
+Draws what rows CM2-CM7, CM9, CM10 and CM28 are about.
+"""
 
 import re
 from random import Random
@@ -7,7 +10,6 @@ from typing import Any
 from tools.differential.target import Answers, History
 from tools.differential.targets.prober import ProberTarget
 from tools.differential.worlds_1_16 import pod_of_1_16, status_of_1_16
-
 
 _SINCE = " and resulted in unknown state"
 _NONE = re.compile(", (?:Success|Failure|UNKNOWN) x 0,")
@@ -18,11 +20,15 @@ class OldProberTarget(ProberTarget):
 
     def draw(self, random: Random) -> History:
         drawn = super().draw(random)
-        return {**drawn, "pods": [pod_of_1_16(pod) for pod in drawn["pods"]], "steps": [_step(s) for s in drawn["steps"]]}
+        return {
+            **drawn,
+            "pods": [pod_of_1_16(pod) for pod in drawn["pods"]],
+            "steps": [_step(s) for s in drawn["steps"]],
+        }
 
     def told(self, answer: Answers) -> Answers:
-        """Neither the result of a run of none (1.16 says Failure, 1.36 Success, and the next result begins a run of one)
-        nor the words that 1.36 puts between an error and its cause (row CM35)."""
+        """Neither the result of a run of none (1.16 says Failure, 1.36 Success; the next one begins a run)
+        nor the words that 1.36 puts between an error and its cause (row CM39)."""
         if not isinstance(answer, list):
             return answer
         return [[_NONE.sub(", nothing x 0,", line.replace(_SINCE, "")) for line in lines] for lines in answer]

@@ -1,7 +1,8 @@
 """The status manager of kubelet 1.16, its conditions and its phase, and the agent's with `compat: v1.16`.
 
 Statuses are drawn, and not made of what a runtime says. The API server's copy of the pod and the one of the watch may
-be of different age. Batches are those of each ten seconds: what comes between is row CM13.
+be of different age. Batches are those of each ten seconds: what comes between is row CM13. Draws what rows CM15-CM20
+and CM29-CM33 are about.
 """
 
 from dataclasses import replace
@@ -65,7 +66,9 @@ class OldStatusTarget:
 def _without_host_ips(answer: Any) -> Any:
     match answer:
         case dict():
-            return {k: _without_host_ips(v) for k, v in answer.items() if k not in ("hostIPs", "$setElementOrder/hostIPs")}
+            return {
+                k: _without_host_ips(v) for k, v in answer.items() if k not in ("hostIPs", "$setElementOrder/hostIPs")
+            }
         case list():
             return [_without_host_ips(one) for one in answer]
     return answer
