@@ -1,5 +1,8 @@
-"""The driver of Kubernetes 1.16, which `kubelet.compat: v1.16` is compared with: a second program, as its packages have the
-same paths as those of the current release. What is the same in both is taken from the folder of the current one."""
+"""The driver of Kubernetes 1.16, which `kubelet.compat: v1.16` is compared with.
+
+It is a second program, as its packages have the same paths as those of the current release. What is the same in both is
+taken from the folder of the current one.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The prober of kubelet 1.16, and the agent's with `compat: v1.16`: the histories of `prober`, of pods as 1.16 has them.
+"""The prober of kubelet 1.16, and the agent's with `compat: v1.16`: those of `prober`, of pods as 1.16 has them.
 
 Draws what rows CM2-CM7, CM9, CM10 and CM28 are about.
 """
