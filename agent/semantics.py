@@ -38,8 +38,11 @@ class Semantics:
     stops_probes_of_ending_pods: bool = True  # CM5
     probes_sidecars: bool = True  # CM6, CM21
     only_success_is_ready: bool = True  # CM10: else any result decides
+    started_before_ready: bool = (
+        True  # CM28: else Ready is made of readiness alone, and init containers have no started
+    )
     exec_timeout_fails: bool = True  # CM11: else the probe could not be made
-    patches_carry_uid: bool = True  # CM15: and are sent only if something changes
+    sends_empty_patches: bool = False  # CM15: else a patch is sent only if something changes
     lost_containers_fail: bool = True  # CM16: as does their pod
     deletes_by_phase: bool = True  # CM17
     compares_gone_conditions: bool = True  # CM18
@@ -47,6 +50,10 @@ class Semantics:
     phase_ends_readiness: bool = True  # CM20
     syncs_after_probes: bool = True  # CM22
     syncs_reinspected: bool = True  # CM25: a pod that was inspected again on request
+    observes_generation: bool = True  # CM29
+    waits_with_terminal_phase: bool = True  # CM30, CM31: and DisruptionTarget with it
+    checks_init_order: bool = True  # CM32
+    initialized_by_apps: bool = True  # CM33
 
     # Fixes of upstream's mistakes: False is what 1.36.3 does.
     # add_pod goes on behind a probe that has its worker already, instead of ending there (kubernetes #138930).
@@ -90,8 +97,9 @@ V1_16 = Semantics(
     stops_probes_of_ending_pods=False,
     probes_sidecars=False,
     only_success_is_ready=False,
+    started_before_ready=False,
     exec_timeout_fails=False,
-    patches_carry_uid=False,
+    sends_empty_patches=True,
     lost_containers_fail=False,
     deletes_by_phase=False,
     compares_gone_conditions=False,
@@ -99,6 +107,10 @@ V1_16 = Semantics(
     phase_ends_readiness=False,
     syncs_after_probes=False,
     syncs_reinspected=False,
+    observes_generation=False,
+    waits_with_terminal_phase=False,
+    checks_init_order=False,
+    initialized_by_apps=False,
     fix_add_pod_ends_at_first_worker=False,  # CM7
 )
 PROFILES = {"current": Semantics(), "v1.16": V1_16}

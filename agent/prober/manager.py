@@ -238,18 +238,20 @@ class ProberManager:
 
     def _app_status(self, pod: Pod, container: ContainerStatus) -> ContainerStatus:
         container = replace(container, started=self._is_started(pod, container))
-        if not container.started:
+        if not container.started and self._semantics.started_before_ready:
             return container
         spec = next((c for c in pod.containers if c.name == container.name), None)
         return replace(container, ready=self._is_ready(pod, container, spec))
 
     def _init_status(self, pod: Pod, index: int, container: ContainerStatus) -> ContainerStatus:
+        done = isinstance(container.state, ContainerTerminated) and container.state.exit_code == 0
+        if not self._semantics.started_before_ready:
+            return replace(container, ready=done)
         container = replace(container, started=self._is_started(pod, container))
         spec = pod.init_containers[index] if index < len(pod.init_containers) else None
         if spec is None or spec.name != container.name:
             return container
         if not is_sidecar(spec):
-            done = isinstance(container.state, ContainerTerminated) and container.state.exit_code == 0
             return replace(container, ready=True) if done else container
         if not container.started:
             return container

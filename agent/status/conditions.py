@@ -88,9 +88,15 @@ def replace_or_append(conditions: Sequence[Condition], condition: Condition) -> 
 
 
 def containers_ready_condition(
-    pod: Pod, old: PodStatus | None, statuses: Statuses | None, phase: PodPhase | str
+    pod: Pod,
+    old: PodStatus | None,
+    statuses: Statuses | None,
+    phase: PodPhase | str,
+    *,
+    failed_is_unready: bool = True,
 ) -> Condition:
-    """ContainersReady: sidecars in spec order, then app containers; regular init containers never count."""
+    """ContainersReady: sidecars in spec order, then app containers; regular init containers never count.
+    `failed_is_unready`: whatever they say, no container of a Failed pod is ready (row CM20)."""
     build = partial(_condition, CONDITION_CONTAINERS_READY, pod, old)
     if statuses is None:
         return build(STATUS_FALSE, REASON_UNKNOWN_STATUSES)
@@ -100,7 +106,7 @@ def containers_ready_condition(
     unready = [name for name in counted if name in by_name and not by_name[name].ready]
     if phase == PodPhase.SUCCEEDED and not unknown:
         return terminal_condition(CONDITION_CONTAINERS_READY, pod, old, phase)
-    if phase == PodPhase.FAILED:
+    if phase == PodPhase.FAILED and failed_is_unready:
         return terminal_condition(CONDITION_CONTAINERS_READY, pod, old, phase)
     message = _joined(("containers with unknown status", unknown), ("containers with unready status", unready))
     if message:
@@ -114,10 +120,12 @@ def ready_condition(
     conditions: Sequence[Condition],
     statuses: Statuses | None,
     phase: PodPhase | str,
+    *,
+    failed_is_unready: bool = True,
 ) -> Condition:
     """Ready: ContainersReady, and every readiness gate of the spec True among `conditions`."""
     build = partial(_condition, CONDITION_READY, pod, old)
-    containers = containers_ready_condition(pod, old, statuses, phase)
+    containers = containers_ready_condition(pod, old, statuses, phase, failed_is_unready=failed_is_unready)
     if containers.status != STATUS_TRUE:
         return build(containers.status, containers.reason, containers.message)
     messages = []
@@ -143,7 +151,7 @@ def initialized_condition(
 
     there are init containers, statuses are not known       False UnknownContainerStatuses
     phase Succeeded, every init container has a status      True PodCompleted
-    some app container runs or has ended                    True
+    some app container runs or has ended                    True, unless `initialized_by_apps` is off
     every init container is done (a sidecar: has started)   True
     Initialized was True before                             True, unless RestartAllContainersOnContainerExits is off
     else                                                    False ContainersNotInitialized, names in the message
@@ -163,7 +171,8 @@ def initialized_condition(
     if phase == PodPhase.SUCCEEDED and not unknown:
         return build(STATUS_TRUE, REASON_POD_COMPLETED)
     app_names = {container.name for container in pod.containers}
-    if any(s.name in app_names and isinstance(s.state, ContainerRunning | ContainerTerminated) for s in known):
+    begun = any(s.name in app_names and isinstance(s.state, ContainerRunning | ContainerTerminated) for s in known)
+    if begun and semantics.initialized_by_apps:
         return build(STATUS_TRUE)
     message = _joined(("containers with unknown status", unknown), ("containers with incomplete status", incomplete))
     if not message:
@@ -208,7 +217,9 @@ def need_to_reconcile_readiness(pod: Pod, semantics: Semantics) -> bool:
     statuses: Statuses | None = status.container_statuses
     if statuses is not None and semantics.fix_readiness_without_sidecars:
         statuses = (*(status.init_container_statuses or ()), *statuses)
-    wanted = ready_condition(pod, status, status.conditions, statuses, status.phase)
+    wanted = ready_condition(
+        pod, status, status.conditions, statuses, status.phase, failed_is_unready=semantics.phase_ends_readiness
+    )
     return (current.status, current.message) != (wanted.status, wanted.message)
 
 

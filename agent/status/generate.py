@@ -292,7 +292,7 @@ def _all_conditions(inputs: Inputs, old: PodStatus, status: PodStatus) -> tuple[
     kept = tuple(c for c in pod.status.conditions if not conditions.is_owned(c.type, inputs.semantics))
     if not inputs.pod_is_terminal and not inputs.semantics.owns_unschedulable:
         kept = (*kept, *inputs.resizes.conditions())
-    for shared in conditions.SHARED:
+    for shared in conditions.SHARED if inputs.semantics.waits_with_terminal_phase else ():
         condition = conditions.find_condition(old.conditions, shared)
         if condition is not None:
             kept = conditions.replace_or_append(kept, condition)
@@ -301,10 +301,11 @@ def _all_conditions(inputs: Inputs, old: PodStatus, status: PodStatus) -> tuple[
         usable = sandbox_usable(pod, inputs.runtime)
         kept = (*kept, conditions.ready_to_start_condition(pod, old, sandbox_usable=usable))
     kept = (*kept, conditions.initialized_condition(pod, old, statuses, status.phase, inputs.semantics))
+    ends = inputs.semantics.phase_ends_readiness
     made = (
         *kept,
-        conditions.ready_condition(pod, old, kept, statuses, status.phase),
-        conditions.containers_ready_condition(pod, old, statuses, status.phase),
+        conditions.ready_condition(pod, old, kept, statuses, status.phase, failed_is_unready=ends),
+        conditions.containers_ready_condition(pod, old, statuses, status.phase, failed_is_unready=ends),
         conditions.scheduled_condition(pod, old),
     )
     gate = inputs.semantics.restart_all_containers_on_container_exits

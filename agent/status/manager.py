@@ -164,13 +164,15 @@ class StatusManager:
             if container.ready == ready:
                 return None
             status = _with_container(old, replace(container, ready=ready))
-            init = status.init_container_statuses or ()
-            if not self._semantics.probes_sidecars:
-                pod, init = replace(pod, init_containers=()), ()
-            everything = (*init, *(status.container_statuses or ()))
+            counted: conditions.Statuses | None = status.container_statuses
+            if self._semantics.probes_sidecars:
+                counted = (*(status.init_container_statuses or ()), *(counted or ()))
+            else:
+                pod = replace(pod, init_containers=())
+            ends = self._semantics.phase_ends_readiness
             for condition in (
-                conditions.ready_condition(pod, old, status.conditions, everything, status.phase),
-                conditions.containers_ready_condition(pod, old, everything, status.phase),
+                conditions.ready_condition(pod, old, status.conditions, counted, status.phase, failed_is_unready=ends),
+                conditions.containers_ready_condition(pod, old, counted, status.phase, failed_is_unready=ends),
             ):
                 status = replace(status, conditions=conditions.replace_or_append(status.conditions, condition))
             return status
@@ -221,7 +223,7 @@ class StatusManager:
         if reason:
             log.error("status update dropped", extra={"pod": _key(pod), "reason": reason})
             return False
-        status = merge.settled(pod, old, status, self._wall())
+        status = merge.settled(pod, old, status, self._wall(), self._semantics)
         self._ended.update(termination.terminations(old, status))
         if kept is not None and not force and merge.equal_for_kubelet(kept.status, status, self._semantics):
             return False
@@ -332,7 +334,7 @@ class StatusManager:
             pod.uid or uid,
             write_status(pod.status),
             write_status(merged),
-            carries_uid=self._semantics.patches_carry_uid,
+            sends_empty=self._semantics.sends_empty_patches,
         )
         if body is not None:
             reply = self._client.patch(

@@ -54,6 +54,13 @@ TIMED_CONDITIONS = (
     CONDITION_ALL_CONTAINERS_RESTARTING,
 )
 
+OLD_TIMED_CONDITIONS = (
+    CONDITION_CONTAINERS_READY,
+    CONDITION_READY,
+    CONDITION_INITIALIZED,
+    CONDITION_POD_SCHEDULED,
+)
+
 
 # --- normal form ---
 
@@ -143,7 +150,8 @@ def equal_for_kubelet(old: PodStatus, new: PodStatus, semantics: Semantics) -> b
 
 
 def _owned_words(status: PodStatus, semantics: Semantics) -> dict[str, tuple[str, str, str]]:
-    ours = (c for c in status.conditions if is_owned(c.type, semantics) or is_shared(c.type))
+    shares = semantics.waits_with_terminal_phase
+    ours = (c for c in status.conditions if is_owned(c.type, semantics) or (shares and is_shared(c.type)))
     return {c.type: (c.status, c.reason, c.message) for c in ours}
 
 
@@ -170,16 +178,18 @@ def illegal_transition(old: PodStatus, new: PodStatus, pod: Pod, semantics: Sema
     if semantics.restart_all_containers_on_container_exits and all_containers_could_restart(pod):
         return ""
     app_containers = {container.name: container for container in pod.containers}
+    init_containers = {container.name: container for container in pod.init_containers}
     for status in old.container_statuses or ():
         if not _over_for_good(status, app_containers.get(status.name), pod, semantics):
             continue
         if _revived(status.name, new.container_statuses):
             return f"terminated container {status.name} attempted illegal transition to non-terminated state"
     for index, status in enumerate(old.init_container_statuses or ()):
-        if index >= len(pod.init_containers) or pod.init_containers[index].name != status.name:
+        out_of_order = index >= len(pod.init_containers) or pod.init_containers[index].name != status.name
+        if out_of_order and semantics.checks_init_order:
             return f"found mismatch between pod spec and status, container: {status.name}"
-        container = pod.init_containers[index]
-        if is_sidecar(container) or not _over_for_good(status, container, pod, semantics):
+        container = init_containers.get(status.name)
+        if (container is not None and is_sidecar(container)) or not _over_for_good(status, container, pod, semantics):
             continue
         if _revived(status.name, new.init_container_statuses):
             return f"terminated init container {status.name} attempted illegal transition to non-terminated state"
@@ -208,24 +218,34 @@ def with_transition_time(new: PodStatus, old: PodStatus, condition_type: str, wa
     return replace(new, conditions=replace_or_append(new.conditions, changed))
 
 
-def settled(pod: Pod, old: PodStatus, new: PodStatus, wall: float) -> PodStatus:
+def settled(pod: Pod, old: PodStatus, new: PodStatus, wall: float, semantics: Semantics) -> PodStatus:
     """`new` as the manager keeps it: transition times, a start time that never changes, no older generation."""
     start_time = old.start_time if old.start_time is not None else new.start_time
-    generation = max(old.observed_generation, new.observed_generation)
+    generation = max(old.observed_generation, new.observed_generation) if semantics.observes_generation else 0
     return normalized(
         pod,
         replace(
             new,
-            conditions=_timed(new.conditions, old.conditions, wall),
+            conditions=_timed(_observed(new.conditions, semantics), old.conditions, wall, semantics),
             start_time=wall if start_time is None else start_time,
             observed_generation=generation,
         ),
     )
 
 
-def _timed(new: Sequence[Condition], old: Sequence[Condition], wall: float) -> tuple[Condition, ...]:
-    """`with_transition_time` for the first of each type of TIMED_CONDITIONS."""
-    waiting, result = set(TIMED_CONDITIONS), list(new)
+def _observed(conditions: Sequence[Condition], semantics: Semantics) -> Sequence[Condition]:
+    """Without the generation of the pod where the kubelet's conditions have none (row CM29)."""
+    if semantics.observes_generation:
+        return conditions
+    return [replace(c, observed_generation=0) if is_owned(c.type, semantics) else c for c in conditions]
+
+
+def _timed(
+    new: Sequence[Condition], old: Sequence[Condition], wall: float, semantics: Semantics
+) -> tuple[Condition, ...]:
+    """`with_transition_time` for the first of each type of TIMED_CONDITIONS, of 1.16's where they are."""
+    timed = TIMED_CONDITIONS if semantics.waits_with_terminal_phase else OLD_TIMED_CONDITIONS
+    waiting, result = set(timed), list(new)
     for index, condition in enumerate(new):
         if condition.type in waiting:
             waiting.remove(condition.type)
@@ -249,7 +269,7 @@ def merged(
     Foreign conditions and fields we do not model come from `old`. A terminal phase waits until nothing can run any more
     (`could_run`), and a pod in a terminal phase is never Ready.
     """
-    going_terminal = not is_terminal(old.phase) and is_terminal(new.phase)
+    going_terminal = semantics.waits_with_terminal_phase and not is_terminal(old.phase) and is_terminal(new.phase)
     if going_terminal and not could_run:
         # The time is taken again: the condition waited for the containers to end.
         new = with_transition_time(new, old, CONDITION_DISRUPTION_TARGET, wall)

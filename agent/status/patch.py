@@ -15,17 +15,15 @@ MERGE_KEYS: Mapping[str, str] = {"conditions": "type", "podIPs": "ip", "hostIPs"
 Json = dict[str, Any]
 
 
-def status_patch(uid: str, old: Json, new: Json, *, carries_uid: bool = True) -> bytes | None:
+def status_patch(uid: str, old: Json, new: Json, *, sends_empty: bool = False) -> bytes | None:
     """The patch of the sub-resource `status` that turns `old` into `new`; None when there is nothing to send.
 
     Both are the JSON of a whole PodStatus. The patch carries the UID, so that a pod created anew under the same name
-    refuses it; without it, as of old, an empty one is sent as well.
+    refuses it. `sends_empty`: a patch without changes is sent, too, as of old.
     """
     changes = _diff(old, new)
-    if not carries_uid:
-        return encode({"status": changes} if changes else {})
     if not changes:
-        return None
+        return encode({"metadata": {"uid": uid}}) if sends_empty else None
     return encode({"metadata": {"uid": uid}, "status": changes})
 
 

@@ -81,7 +81,7 @@ def _init_failed(pod: Pod, counts: _Counts, semantics: Semantics) -> bool:
 def _stopped_phase(pod: Pod, counts: _Counts, semantics: Semantics, *, pod_is_terminal: bool) -> PodPhase:
     """Running while some container will start again, else Succeeded, or Failed when one ended with an error."""
     ended = PodPhase.SUCCEEDED if counts.stopped == counts.succeeded else PodPhase.FAILED
-    if pod_is_terminal and not pod.static:
+    if pod_is_terminal and not pod.static and semantics.lost_containers_fail:
         return ended
     if semantics.container_restart_rules:
         return PodPhase.RUNNING if counts.stopped != counts.stopped_for_good else ended

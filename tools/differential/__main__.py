@@ -23,6 +23,7 @@ from pathlib import Path
 from images.commands import BuildError
 from tools.differential import coverage, gate, planted
 from tools.differential.build import driver
+from tools.differential.build_1_16 import driver_1_16
 from tools.differential.compare import (
     Difference,
     Tally,
@@ -36,7 +37,7 @@ from tools.differential.compare import (
 from tools.differential.errors import ERRORS
 from tools.differential.fixed import CASES, write_answers
 from tools.differential.fixes import FIXES, Fix, shown
-from tools.differential.kubelet import COVERAGE, GATES, Kubelet
+from tools.differential.kubelet import COVERAGE, GATES, Kubelet, is_old
 from tools.differential.loopback import leave_network
 from tools.differential.planted_error import Planted
 from tools.differential.target import Target
@@ -117,6 +118,8 @@ def main() -> int:
     print(f"seed {seed}: `{repeat}` repeats this run", flush=True)
     try:
         executable = driver(covered=options.coverage is not None)
+        names = [t.name for t in TARGETS if not options.only or t.name in options.only]
+        old = driver_1_16() if any(map(is_old, names)) else executable
     except (BinariesMissing, BuildError) as e:
         print(f"differential: {e}")
         return 2
@@ -130,19 +133,19 @@ def main() -> int:
         print("no network of our own is allowed here: handlers are tried on the loopback of this machine", flush=True)
     with Kubelet(executable) as kubelet:
         print(f"kubelet packages {kubelet.said['kubernetes']}, {kubelet.said['go']}, gates {kubelet.said['gates']}")
-        names = [t.name for t in TARGETS if not options.only or t.name in options.only]
         fixed = [t for t in TARGETS if t.name in names and t.name in CASES]
         if options.record:
             return _record(fixed, kubelet)
     with _comparing(1) as one:  # servers of histories are not to be forked
         failed_fixed = one.submit(_play_fixed, executable, [t.name for t in fixed]).result()
-    jobs = _jobs(executable, *_amounts(options, names), seed)
+    executables = {name: old if is_old(name) else executable for name in names}
+    jobs = _jobs(executables, *_amounts(options, names), seed)
     if options.minutes is not None:
         until = time.monotonic() + 60 * options.minutes
         jobs = [replace(job, until=until) for job in jobs]
     differing = _compare(jobs)
     errors = ERRORS if options.planted else gate.one_for_each(ERRORS) if options.gate else ()
-    missed = _plant(executable, [error for error in errors if error.target in names], seed) if errors else 0
+    missed = _plant(executables, [error for error in errors if error.target in names], seed) if errors else 0
     failed_fixes = _show_fixes(executable, [f for f in FIXES if f.target in names], seed) if options.fixes else 0
     if options.coverage is not None:
         print(coverage.report(options.coverage.resolve(), executable.parent / "source"))
@@ -219,14 +222,14 @@ class _Job:
             return compare(target, kubelet, batches=self.batches, seed=self.seed, limit_s=limit_s)
 
 
-def _jobs(executable: Path, histories: Mapping[str, int], parts: int, seed: int) -> list[_Job]:
-    """histories: how many of each target."""
+def _jobs(executables: Mapping[str, Path], histories: Mapping[str, int], parts: int, seed: int) -> list[_Job]:
+    """By target: `executables`, its driver; `histories`, how many of them are played."""
     jobs: list[tuple[int, _Job]] = []
     for name, count in histories.items():
         batches = batches_of(count)
         size = -(-len(batches) // parts)
         shares = [batches[first : first + size] for first in range(0, len(batches), size)]
-        jobs += [(turn, _Job(executable, name, share, len(shares), seed)) for turn, share in enumerate(shares)]
+        jobs += [(turn, _Job(executables[name], name, share, len(shares), seed)) for turn, share in enumerate(shares)]
     return [job for _, job in sorted(jobs, key=lambda entry: entry[0])]
 
 
@@ -294,13 +297,15 @@ def _show_fixes(executable: Path, fixes: Sequence[Fix], seed: int) -> int:
     return failed
 
 
-def _plant(executable: Path, errors: Sequence[Planted], seed: int) -> int:
+def _plant(executables: Mapping[str, Path], errors: Sequence[Planted], seed: int) -> int:
     """How many errors were not found."""
     began = time.monotonic()
     names = {error.target for error in errors}
     with contextlib.ExitStack() as stack, ThreadPoolExecutor(os.cpu_count()) as pool:
         answered = {
-            t.name: stack.enter_context(planted.Answered(executable, t, seed)) for t in TARGETS if t.name in names
+            t.name: stack.enter_context(planted.Answered(executables[t.name], t, seed))
+            for t in TARGETS
+            if t.name in names
         }
         searches = [pool.submit(planted.found, error, answered[error.target]) for error in errors]
         results = [(error, search.result()) for error, search in zip(errors, searches, strict=True)]

@@ -32,12 +32,25 @@ _NOT_OURS = re.compile(r"_test\.go$")
 class Copied:
     """A package of Kubernetes, by its folder, whose copy gets the shim of the same name. `changes`: what is replaced in
     the copy, by regular expression; each must be found. `only`: the files that are copied. `module`: whose folder it
-    is."""
+    is. `functions`: of these files, only the functions of these names."""
 
     folder: str
     changes: Mapping[str, str] = field(default_factory=dict)
     only: str = "*.go"
     module: str = "k8s.io/kubernetes"
+    functions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Program:
+    """A driver. `folder`: its name in the cache. `module`: the folder of go.mod and go.sum. `sources`: by their places
+    in the program. `compiler_flags`: for `go build`."""
+
+    folder: str
+    module: Path
+    sources: Mapping[str, Path]
+    packages: Mapping[str, Copied]
+    compiler_flags: Sequence[str]
 
 
 # Copies that stand on copies.
@@ -176,49 +189,62 @@ def driver(progress: Progress = print, *, covered: bool = False) -> Path:
     """The executable; builds it when it is not cached. `covered`: one that tells what of the kubelet it has run, see
     `coverage`. Raises binaries.BinariesMissing, images.commands.BuildError."""
     flags = (*_FLAGS, "-cover", f"-coverpkg={','.join(_packages_covered())}") if covered else _FLAGS
-    parts: list[str | bytes] = [json.dumps([flags, {k: repr(v) for k, v in PACKAGES.items()}])]
-    parts += [(binaries.SOURCE / name).read_bytes() for name in _MODULE_FILES]
-    parts += [path.read_bytes() for path in sorted(DRIVER.rglob("*.go"))]
-    return cached("differential", key_of(parts), lambda folder: _build(folder, flags, progress), progress) / "driver"
+    return built(Program("differential", binaries.SOURCE, sources_of(DRIVER), PACKAGES, flags), progress)
+
+
+def sources_of(folder: Path) -> dict[str, Path]:
+    """The Go files of a folder, by their places in it."""
+    return {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*.go"))}
+
+
+def built(program: Program, progress: Progress) -> Path:
+    """The executable of a program; builds it when it is not cached. Raises as `driver` does."""
+    known = {name: repr(package) for name, package in program.packages.items()}
+    parts: list[str | bytes] = [json.dumps([program.compiler_flags, known])]
+    parts += [(program.module / name).read_bytes() for name in _MODULE_FILES]
+    parts += [path.read_bytes() for path in program.sources.values()]
+    return cached(program.folder, key_of(parts), lambda folder: _build(folder, program, progress), progress) / "driver"
 
 
 def _packages_covered() -> list[str]:
     return [name if name.startswith(".") else f"k8s.io/kubernetes/{name}" for name in _COVERED]
 
 
-def _build(folder: Path, flags: Sequence[str], progress: Progress) -> None:
+def _build(folder: Path, program: Program, progress: Progress) -> None:
     go = str(binaries.go(progress))
     source = folder / "source"
-    shutil.copytree(DRIVER, source)
+    for place, path in program.sources.items():
+        (source / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, source / place)
     for name in _MODULE_FILES:
-        shutil.copy(binaries.SOURCE / name, source)
-    for name, package in PACKAGES.items():
-        copy_package(_upstream(go, package.module) / package.folder, source / name, package)
+        shutil.copy(program.module / name, source)
+    for name, package in program.packages.items():
+        copy_package(_upstream(go, program.module, package.module) / package.folder, source / name, package)
     temporary = folder / "tmp"
     temporary.mkdir()
     progress("building the driver of the differential test from the kubelet's source, once")
     run(
-        [go, "build", *flags, "-o", str(folder / "driver"), "."],
+        [go, "build", *program.compiler_flags, "-o", str(folder / "driver"), "."],
         cwd=source,
         environ={**binaries.go_environ(), "GOTMPDIR": str(temporary)},
-        log=cache_folder() / "differential-build.log",
+        log=cache_folder() / f"{program.folder}-build.log",
         what="building the driver",
         progress=progress,
     )
     shutil.rmtree(temporary)
 
 
-def _upstream(go: str, module: str) -> Path:
-    """The folder of a module in Go's module cache."""
-    told = subprocess.run(
-        [go, "list", "-m", "-f", "{{.Dir}}", module],
-        cwd=binaries.SOURCE,
+def _upstream(go: str, pins: Path, module: str) -> Path:
+    """The folder of a module in Go's module cache; downloads it when it is not there. `pins`: the folder of go.mod."""
+    said = subprocess.run(
+        [go, "mod", "download", "-json", module],
+        cwd=pins,
         env=binaries.go_environ(),
         capture_output=True,
         text=True,
         check=True,
     )
-    return Path(told.stdout.strip())
+    return Path(json.loads(said.stdout)["Dir"])
 
 
 def copy_package(upstream: Path, to: Path, package: Copied) -> None:
@@ -229,6 +255,8 @@ def copy_package(upstream: Path, to: Path, package: Copied) -> None:
         if _NOT_OURS.search(path.name):
             continue
         text = path.read_text()
+        if package.functions:
+            text = cut(text, package.functions)
         for pattern, instead in package.changes.items():
             text, count = re.subn(pattern, instead, text, flags=re.MULTILINE)
             if count:
@@ -237,6 +265,23 @@ def copy_package(upstream: Path, to: Path, package: Copied) -> None:
         (to / path.name).write_text(text)
     if missing:
         raise ValueError(f"{upstream}: nothing there looks like {', '.join(sorted(missing))}")
+
+
+def cut(text: str, functions: Sequence[str]) -> str:
+    """A Go file with these functions alone, and the imports that they need. Raises ValueError where one is missing."""
+    bodies = []
+    for name in functions:
+        found = re.search(rf"^func (?:\([^)]*\) )?{name}\(.*?^\}}$", text, re.MULTILINE | re.DOTALL)
+        if found is None:
+            raise ValueError(f"there is no function {name}")
+        bodies.append(found[0])
+    body = "\n\n".join(bodies)
+    imports = re.findall(r'^\t(?:(\w+) )?"(\S+)"$', text[: text.index("\n)\n")], re.MULTILINE)
+    used = [(alias, path) for alias, path in imports if re.search(rf"\b{alias or path.rpartition('/')[2]}\.", body)]
+    needed = "\n".join(f'\t{alias} "{path}"' for alias, path in used)
+    package = re.search(r"^package \w+$", text, re.MULTILINE)
+    assert package is not None
+    return f"{package[0]}\n\nimport (\n{needed}\n)\n\n{body}\n"
 
 
 def _still_used(text: str) -> str:

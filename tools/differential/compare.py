@@ -6,12 +6,12 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any
 
-from agent.semantics import Semantics
-from tools.differential.kubelet import GATES, Kubelet
+from agent.semantics import V1_16, Semantics
+from tools.differential.kubelet import OLD_GATES, Kubelet, gates_of
 from tools.differential.shrink import Differs, shrunk
 from tools.differential.target import Answers, History, Target
 from tools.differential.targets.handlers import hurried
@@ -71,8 +71,16 @@ class Tally:
     forgiven: tuple[History, ...] = ()
 
 
+MISTAKES: dict[str, Any] = dict.fromkeys(
+    (field.name for field in fields(Semantics) if field.name.startswith("fix_")), False
+)
+"""No fix of the agent's is on."""
+
+
 def semantics_of(gates: dict[str, bool]) -> Semantics:
-    """The kubelet as it is: these gates, no mistake of its own mended."""
+    """The kubelet as it is: these gates, no mistake of its own mended. The one of 1.16 where the gates are its."""
+    if gates in OLD_GATES:
+        return replace(V1_16, **MISTAKES)
     return Semantics(
         change_container_status_on_kubelet_restart=gates["ChangeContainerStatusOnKubeletRestart"],
         container_restart_rules=gates["ContainerRestartRules"],
@@ -81,12 +89,7 @@ def semantics_of(gates: dict[str, bool]) -> Semantics:
         pleg_on_demand_relist=gates["PLEGOnDemandRelist"],
         node_declared_features=gates["NodeDeclaredFeatures"],
         kubelet_registration_get_on_exists_only=gates["KubeletRegistrationGetOnExistsOnly"],
-        fix_add_pod_ends_at_first_worker=False,
-        fix_ended_containers_without_record=False,
-        fix_readiness_without_sidecars=False,
-        fix_removed_container_stays_known=False,
-        fix_clock_that_is_set=False,
-        fix_exec_probes_of_ending_pods=False,
+        **MISTAKES,
     )
 
 
@@ -131,7 +134,8 @@ def batches_of(histories: int) -> list[tuple[int, int]]:
 def drawn_batch(target: Target, number: int, size: int, seed: int) -> tuple[dict[str, bool], list[History]]:
     """The feature gates of a batch, and its histories."""
     random = Random(f"{seed} {target.name} {number}")
-    gates = dict(GATES[0] if number % 2 == 0 else GATES[number // 2 % len(GATES)])
+    every = gates_of(target.name)
+    gates = dict(every[0] if number % 2 == 0 else every[number // 2 % len(every)])
     return gates, [target.draw(random) for _ in range(size)]
 
 

@@ -1,6 +1,7 @@
 """Errors for a copy of the agent, one at a time: each must be found, or the comparison sees less than it says.
 `planted` looks for them."""
 
+from tools.differential.errors_1_16 import OLD
 from tools.differential.errors_admission import ADMISSION
 from tools.differential.errors_around import AROUND
 from tools.differential.planted_error import Planted
@@ -367,4 +368,5 @@ ERRORS = (
     Planted("http", _TLS, "if isinstance(e, TimeoutError) and left_s > HANDSHAKE_LIMIT_S:", "if False:"),
     Planted("http", "probe/targets.py", 'elif not headers["Accept"][0]:', 'elif headers["Accept"] == ("",):'),
     *AROUND,
+    *OLD,
 )

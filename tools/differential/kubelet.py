@@ -29,6 +29,20 @@ GATES: tuple[Mapping[str, bool], ...] = tuple(
         (True, False, False, False, False, False, True),
     )
 )
+OLD_GATES: tuple[Mapping[str, bool], ...] = ({"StartupProbe": True},)
+"""Of 1.16: startup probes, which the agent has in any case."""
+
+
+def is_old(target: str) -> bool:
+    """Whether a target is answered by kubelet 1.16."""
+    return target.endswith("-1.16")
+
+
+def gates_of(target: str) -> tuple[Mapping[str, bool], ...]:
+    """The sets of feature gates that a target is compared under."""
+    return OLD_GATES if is_old(target) else GATES
+
+
 COVERAGE = "GOCOVERDIR"
 """The variable by which a driver that was built for it knows where to tell what it has run."""
 # One history after the other on one processor, the others are our own; its garbage is small and soon gone.

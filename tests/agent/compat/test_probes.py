@@ -210,3 +210,19 @@ def test_cm22_a_probe_result_has_the_pod_synced(semantics: Semantics) -> None:
     updates.startup(ProbeUpdate("id", Result.SUCCESS, "uid"))
     updates.liveness(ProbeUpdate("id", Result.FAILURE, "uid"))
     assert (1 if then(semantics) else 3) == recorder.calls.count(SYNC)
+
+
+@BOTH
+@pytest.mark.parametrize("started", [True, False])
+def test_cm28_ready_is_made_of_readiness_alone(semantics: Semantics, started: bool) -> None:
+    scene = Scene(semantics)
+    scene.startup.set("test://c", S if started else F, UID)
+    expected = (started, started or then(semantics))
+    assert [expected] == scene.update(pod_of(make_container(STARTUP, name="c")), status_of())
+
+
+@BOTH
+def test_cm28_init_containers_have_no_started(semantics: Semantics) -> None:
+    scene, ended = Scene(semantics), status_of(exited(0))
+    expected = (None if then(semantics) else False, True)
+    assert [expected] == scene.update(pod_of(make_container(STARTUP, name="c"), init=True), ended, init=True)

@@ -1,18 +1,19 @@
 """Rows CM of statuses: what kubelet 1.16 did (`compat: v1.16`), beside what 1.36 does."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from agent.model import Container, ContainerTerminated, PodPhase, RestartPolicy, RestartRule
 from agent.runtime.base import RuntimeContainer, RuntimePod, Sandbox
 from agent.semantics import GATES, V1_16, Semantics, chosen
-from agent.status.conditions import is_owned
-from agent.status.generate import Inputs, generate_status
-from agent.status.merge import can_be_deleted, equal_for_kubelet, merged
+from agent.status.conditions import initialized_condition, is_owned
+from agent.status.generate import Host, Inputs, generate_status
+from agent.status.merge import can_be_deleted, equal_for_kubelet, illegal_transition, merged, settled
 from agent.status.patch import status_patch
 from agent.status.termination import MESSAGE_TERMINATED, terminated_status
+from agent.wire.status import write_status
 from tests.agent.compat.test_probes import BOTH, then
 from tests.agent.status.builders import NOW, condition, exited, make_pod, make_status, running, sidecar
 from tests.agent.status.scene import Scene
@@ -34,17 +35,17 @@ def test_cm13_cm14_of_several_statuses_the_newest_is_written(semantics: Semantic
 @pytest.mark.parametrize(
     ("changes", "now", "then_"),
     [
-        pytest.param({}, None, b"{}", id="nothing has changed"),
+        pytest.param({}, None, b'{"metadata":{"uid":"u"}}', id="nothing has changed"),
         pytest.param(
             {"phase": "Running"},
             b'{"metadata":{"uid":"u"},"status":{"phase":"Running"}}',
-            b'{"status":{"phase":"Running"}}',
+            b'{"metadata":{"uid":"u"},"status":{"phase":"Running"}}',
             id="something has",
         ),
     ],
 )
 def test_cm15_patches(changes: dict, now: bytes | None, then_: bytes) -> None:
-    made = [status_patch("u", {}, changes, carries_uid=s.patches_carry_uid) for s in (Semantics(), V1_16)]
+    made = [status_patch("u", {}, changes, sends_empty=s.sends_empty_patches) for s in (Semantics(), V1_16)]
     assert [now, then_] == made
 
 
@@ -53,7 +54,9 @@ def test_cm15_the_manager_sends_them(semantics: Semantics) -> None:
     scene = Scene(semantics=semantics)
     scene.set(make_status(phase=PodPhase.RUNNING))
     scene.sync()
-    assert then(semantics) == ("metadata" not in scene.client.bodies[0])
+    scene.restart()
+    scene.set(scene.client.pod.status)
+    assert ("GET PATCH" if then(semantics) else "GET") == scene.sync()
 
 
 @BOTH
@@ -136,6 +139,69 @@ def test_cm27_whether_containers_can_start_is_told(semantics: Semantics) -> None
     assert (old if then(semantics) else ["PodReadyToStartContainers", *old]) == generated(semantics)
 
 
+def test_cm29_no_generation_is_observed() -> None:
+    for semantics, expected in ((Semantics(), 3), (V1_16, 0)):
+        pod = replace(make_pod("c"), generation=3)
+        scene = Scene(pod, semantics=semantics)
+        scene.set(
+            make_status(
+                phase=PodPhase.RUNNING, conditions=(condition("Ready", "False"),), container_statuses=(running("c"),)
+            )
+        )
+        scene.manager.set_container_readiness(pod.uid, "test://c", True)
+        ready = next(c for c in scene.status.conditions if c.type == "Ready")
+        assert (expected, expected) == (scene.status.observed_generation, ready.observed_generation)
+
+
+@BOTH
+def test_cm30_a_terminal_phase_is_written_while_containers_may_run(semantics: Semantics) -> None:
+    old, new = make_status(phase=PodPhase.RUNNING), make_status(phase=PodPhase.FAILED)
+    made = merged(POD, old, new, could_run=True, wall=NOW, semantics=semantics)
+    assert (PodPhase.FAILED if then(semantics) else PodPhase.RUNNING) == made.phase
+
+
+@BOTH
+def test_cm31_disruption_target_is_of_others(semantics: Semantics) -> None:
+    old, new = make_status(conditions=()), make_status(conditions=(condition("DisruptionTarget"),))
+    assert then(semantics) == equal_for_kubelet(old, new, semantics)
+    kept = settled(POD, old, new, NOW + 5, semantics).conditions[0]
+    assert then(semantics) == (kept.last_transition_time == new.conditions[0].last_transition_time)
+
+
+@BOTH
+def test_cm32_init_statuses_in_another_order(semantics: Semantics) -> None:
+    pod = make_pod("c", init=("i", "j"), restart_policy=RestartPolicy.NEVER)
+    old = make_status(init_container_statuses=(exited("j", 0), exited("i", 0)))
+    said = illegal_transition(old, old, pod, semantics)
+    assert ("" if then(semantics) else "found mismatch between pod spec and status, container: j") == said
+
+
+@BOTH
+def test_cm33_initialized_while_an_app_container_runs(semantics: Semantics) -> None:
+    pod = make_pod("c", init=("i",))
+    made = initialized_condition(pod, None, (running("c"),), PodPhase.RUNNING, semantics)
+    assert ("False" if then(semantics) else "True") == made.status
+
+
+def test_cm34_cm35_cm36_cm37_cm38_these_fixes_stay_on() -> None:
+    on = {field.name for field in fields(V1_16) if field.name.startswith("fix_") and getattr(V1_16, field.name)}
+    assert on == {
+        "fix_ended_containers_without_record",
+        "fix_readiness_without_sidecars",
+        "fix_removed_container_stays_known",
+        "fix_clock_that_is_set",
+        "fix_exec_probes_of_ending_pods",
+    }
+
+
+@BOTH
+def test_cm40_host_ips_are_written_by_both(semantics: Semantics) -> None:
+    made = generate_status(
+        Inputs(POD, RuntimePod(POD.uid, (), ()), semantics, host=Host("10.0.0.9")), lambda _pod, status: status
+    )
+    assert [{"ip": "10.0.0.9"}] == write_status(made)["hostIPs"]
+
+
 RESTARTS_ALL = Container(
     "b", restart_policy=RestartPolicy.NEVER, restart_rules=(RestartRule("RestartAllContainers", "In", (42,)),)
 )
@@ -175,5 +241,5 @@ def test_without_a_word_it_is_the_newest() -> None:
 
 
 def test_the_patches_of_both_say_the_same() -> None:
-    now, old = (status_patch("u", {}, {"phase": "Failed"}, carries_uid=on) for on in (True, False))
+    now, old = (status_patch("u", {}, {"phase": "Failed"}, sends_empty=on) for on in (False, True))
     assert json.loads(now or b"")["status"] == json.loads(old or b"")["status"]

@@ -160,11 +160,11 @@ def test_transition_time(new: list[Condition], old: list[Condition], expected: f
     ],
 )
 def test_start_time(old: PodStatus, new: PodStatus, expected: float) -> None:
-    assert expected == merge.settled(POD, old, new, NOW).start_time
+    assert expected == merge.settled(POD, old, new, NOW, Semantics()).start_time
 
 
 def test_observed_generation_never_goes_down() -> None:
-    made = merge.settled(POD, PodStatus(observed_generation=5), PodStatus(observed_generation=3), NOW)
+    made = merge.settled(POD, PodStatus(observed_generation=5), PodStatus(observed_generation=3), NOW, Semantics())
     assert made.observed_generation == 5
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from tools.bench.figures import Figure
 from tools.bench.processes import MeasurementError, cpu_s
 from tools.differential.build import driver
+from tools.differential.build_1_16 import driver_1_16
 from tools.differential.compare import batches_of, compare
-from tools.differential.kubelet import Kubelet
+from tools.differential.kubelet import Kubelet, is_old
 from tools.differential.target import Target
 from tools.differential.targets import TARGETS
 
@@ -17,12 +18,12 @@ SEED = 1  # the same histories each time: else the figures would be of others
 
 def measure(progress: Callable[[str], None], *, quick: bool = False) -> list[Figure]:
     """A minute, and the driver's build where it is not cached."""
-    executable = driver(progress)
+    executable, old = driver(progress), driver_1_16(progress)
     histories = QUICK_HISTORIES if quick else HISTORIES
     found = []
     for target in TARGETS:
         progress(f"differential: {target.name}")
-        with Kubelet(executable) as kubelet:
+        with Kubelet(old if is_old(target.name) else executable) as kubelet:
             found.append(_figure(target, kubelet, histories))
     return found
 

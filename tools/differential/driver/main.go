@@ -4,10 +4,6 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
-	"fmt"
-	"os"
 	"runtime"
 
 	"github.com/go-logr/logr"
@@ -19,16 +15,6 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 	"readygate.dev/testbed/kube/mended"
 )
-
-// A target answers one history.
-type target func(json.RawMessage) (any, error)
-
-type batch struct {
-	Target    string            `json:"target"`
-	Gates     map[string]bool   `json:"gates"`
-	Histories []json.RawMessage `json:"histories"`
-	Mended    []string          `json:"mended"`
-}
 
 // Those that a batch may set; the first line says how they stand.
 var gates = []featuregate.Feature{
@@ -54,60 +40,13 @@ func main() {
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(off); err != nil {
 		fatal(err)
 	}
-	in := bufio.NewReaderSize(os.Stdin, 1<<20)
-	out := bufio.NewWriterSize(os.Stdout, 1<<20)
 	standing := map[string]bool{}
 	for _, gate := range gates {
 		standing[string(gate)] = utilfeature.DefaultFeatureGate.Enabled(gate)
 	}
-	say(out, map[string]any{"kubernetes": version.Get().GitVersion, "go": runtime.Version(), "gates": standing})
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			return
-		}
-		var asked batch
-		if err := json.Unmarshal(line, &asked); err != nil {
-			fatal(err)
-		}
-		if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(asked.Gates); err != nil {
-			fatal(err)
-		}
+	first := map[string]any{"kubernetes": version.Get().GitVersion, "go": runtime.Version(), "gates": standing}
+	serve(first, func(asked batch) error {
 		mended.Set(asked.Mended)
-		answers := make([]any, 0, len(asked.Histories))
-		for _, history := range asked.Histories {
-			answers = append(answers, answer(targets[asked.Target], history))
-		}
-		say(out, answers)
-	}
-}
-
-// A history that cannot be answered is answered by its error: a shrunk one may be no history at all.
-func answer(of target, history json.RawMessage) (answered any) {
-	defer func() {
-		if found := recover(); found != nil {
-			answered = map[string]any{"error": fmt.Sprint(found)}
-		}
-	}()
-	answered, err := of(history)
-	if err != nil {
-		return map[string]any{"error": err.Error()}
-	}
-	return answered
-}
-
-func say(out *bufio.Writer, value any) {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		fatal(err)
-	}
-	if err := out.Flush(); err != nil {
-		fatal(err)
-	}
-}
-
-func fatal(err error) {
-	fmt.Fprintln(os.Stderr, "driver:", err)
-	os.Exit(1)
+		return utilfeature.DefaultMutableFeatureGate.SetFromMap(asked.Gates)
+	})
 }

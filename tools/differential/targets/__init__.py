@@ -21,6 +21,7 @@ pleg    what is told of a runtime's containers, by lists and by events, and what
 plugins the plugin manager: what is registered, deregistered, told and tried again, in what order
 pods    what is made of the answers of a container runtime over the CRI
 prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doProbe
+prober-1.16, status-1.16  those of kubelet 1.16, beside the agent with `compat: v1.16`
 sources pods of manifest files and of the API server, merged, with the mirrors of static pods
 starts  environment and command line of a container
 status  generateAPIPodStatus, and the status manager up to its writes
@@ -48,9 +49,11 @@ from tools.differential.targets.pleg import PlegTarget
 from tools.differential.targets.plugins import PluginsTarget
 from tools.differential.targets.pods import PodsTarget
 from tools.differential.targets.prober import ProberTarget
+from tools.differential.targets.prober_1_16 import OldProberTarget
 from tools.differential.targets.sources import SourcesTarget
 from tools.differential.targets.starts import StartsTarget
 from tools.differential.targets.status import StatusTarget
+from tools.differential.targets.status_1_16 import OldStatusTarget
 
 TARGETS: tuple[Target, ...] = (
     ActionsTarget(),
@@ -74,7 +77,9 @@ TARGETS: tuple[Target, ...] = (
     PluginsTarget(),
     PodsTarget(),
     ProberTarget(),
+    OldProberTarget(),
     SourcesTarget(),
     StartsTarget(),
     StatusTarget(),
+    OldStatusTarget(),
 )

@@ -201,7 +201,7 @@ class StatusTarget:
         return {**pod, "metadata": meta, "status": status}
 
     def answer(self, history: History, semantics: Semantics) -> Answers:
-        scene = _Scene(history, semantics)
+        scene = Scene(history, semantics)
         return [scene.take(step) for step in history["steps"]]
 
     def told(self, answer: Answers) -> Answers:
@@ -222,7 +222,7 @@ def _parsed(pod: Json | None) -> Pod | None:
     return None if pod is None else parse_pod(msgspec.json.encode(pod))
 
 
-class _Scene:
+class Scene:
     """One pod, in the watch and in the API server; the client and the watch of the manager."""
 
     def __init__(self, history: History, semantics: Semantics) -> None:

@@ -1,0 +1,43 @@
+// Command driver of Kubernetes 1.16: answers histories by the packages of the kubelet that `kubelet.compat: v1.16` names.
+//
+// It has the same module path as the driver of the current release, so it is a program of its own. What both have in
+// common lies in the folder of that one, and is copied here when this one is built.
+package main
+
+import (
+	"flag"
+	"runtime"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog"
+	"readygate.dev/testbed/kube/kubelet"
+	"readygate.dev/testbed/kube/prober"
+)
+
+var targets = map[string]target{
+	"prober-1.16": prober.Answer,
+	"status-1.16": kubelet.AnswerStatus,
+}
+
+// Set at the build: 1.16's own variable is in a package that says something else with modules.
+var release string
+
+func main() {
+	flags := flag.NewFlagSet("klog", flag.ExitOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"} {
+		if err := flags.Set(name, value); err != nil {
+			fatal(err)
+		}
+	}
+	klog.SetOutput(nowhere{})
+	utilruntime.ReallyCrash = false
+	utilruntime.PanicHandlers = nil
+	first := map[string]any{"kubernetes": release, "go": runtime.Version(), "gates": map[string]bool{}}
+	serve(first, func(asked batch) error { return utilfeature.DefaultMutableFeatureGate.SetFromMap(asked.Gates) })
+}
+
+type nowhere struct{}
+
+func (nowhere) Write(written []byte) (int, error) { return len(written), nil }
