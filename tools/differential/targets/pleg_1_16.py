@@ -18,8 +18,11 @@ class OldPlegTarget(PlegTarget):
     name = "pleg-1.16"
 
     def draw(self, random: Random) -> History:
-        drawn = super().draw(random)
-        return {**drawn, "evented": False, "steps": [_step(step) for step in drawn["steps"]]}
+        drawn, steps, wall = super().draw(random), list[Any](), 0.0
+        for step in drawn["steps"]:
+            wall = max(wall, step["wall"])  # no clock of a PLEG is set back
+            steps.append({**_step(step), "wall": wall})
+        return {**drawn, "evented": False, "steps": steps}
 
     def told(self, answer: Answers) -> Answers:
         """Not the health of the channel, nor how often and in what order a list inspects pods: 1.16 looks once more at
