@@ -22,6 +22,23 @@ PACKAGES: Mapping[str, Copied] = {
         only="kubelet_pods.go",
         functions=("getPhase", "generateAPIPodStatus", "convertStatusToAPIStatus", "convertToAPIContainerStatuses"),
     ),
+    "node": Copied(
+        "pkg/kubelet",
+        only="kubelet_node_status.go",
+        functions=(
+            "tryRegisterWithAPIServer",
+            "reconcileExtendedResource",
+            "updateDefaultLabels",
+            "reconcileCMADAnnotationWithExistingNode",
+            "initialNode",
+            "updateNodeStatus",
+            "tryUpdateNodeStatus",
+            "setNodeStatus",
+            "setLastObservedNodeAddresses",
+            "nodeStatusHasChanged",
+            "nodeConditionsHaveChanged",
+        ),
+    ),
     "pleg": Copied(
         "pkg/kubelet/pleg",
         {

@@ -6,6 +6,7 @@ _DECIDE, _MANAGER = "prober/decide.py", "prober/manager.py"
 _CONDITIONS, _MERGE, _PHASE = "status/conditions.py", "status/merge.py", "status/phase.py"
 _GENERATE, _WORKER, _TICKER = "status/generate.py", "prober/worker.py", "probe/ticker.py"
 _EVENTS, _RELIST, _CACHE = "pleg/events.py", "pleg/relist.py", "pleg/cache.py"
+_FACTS, _FOUND, _REPORTS = "node/facts.py", "node/found.py", "node/registration.py"
 _INDEX, _SOURCE, _MIRRORS = "pods/index.py", "pods/source.py", "pods/mirrors.py"
 _PROBER, _STATUS = "prober-1.16", "status-1.16"
 
@@ -32,6 +33,16 @@ OLD = (
         "loops-1.16", _MANAGER, "worker is not None and self._semantics.triggers_readiness:", "worker is not None:"
     ),
     Planted("loops-1.16", "probe/exec.py", "raise RuntimeUnavailable(str(e)) from e", "raise"),
+    Planted("node-1.16", _REPORTS, "if self._get_on_exists_only and isinstance(e, Forbidden):", "if False:"),
+    Planted("node-1.16", _FACTS, "if name in capacity or not _is_extended(name)", "if name in capacity"),
+    Planted("node-1.16", _FACTS, "before is None or before.status != condition.status", "before is None"),
+    Planted("node-1.16", _FACTS, "if len(once) == 1 else", "if once else"),
+    Planted("node-1.16", _FACTS, "old.info != new.info or ", ""),
+    Planted(
+        "node-1.16", _FACTS, "old.volumes_in_use if found.volumes_in_use is None", "() if not found.volumes_in_use"
+    ),
+    Planted("node-1.16", _FACTS, "return {ATTACHES: ours.get(ATTACHES)}", "return {ATTACHES: None}"),
+    Planted("node-1.16", _FOUND, "IMAGES = 50", "IMAGES = 51"),
     Planted("pleg-1.16", _EVENTS, "(EventType.REMOVED,) if before is ContainerPhase.EXITED else ", ""),
     Planted("pleg-1.16", _EVENTS, "before = ContainerPhase.UNKNOWN", "before = ContainerPhase.RUNNING"),
     Planted("pleg-1.16", _RELIST, "if not events and self._syncs_reinspected:", "if not events:"),

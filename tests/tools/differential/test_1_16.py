@@ -22,7 +22,7 @@ import (
 )
 
 func first(pod *v1.Pod) {
-	klog.Info(pod)
+	klog.Info(pod) // as by fmt.
 }
 
 func second() {
@@ -32,7 +32,7 @@ func second() {
 
 
 def test_targets_of_1_16_are_compared_with_its_profile_alone() -> None:
-    names = ("generate", "loops", "pleg", "prober", "sources", "status")
+    names = ("generate", "loops", "node", "pleg", "prober", "sources", "status")
     assert {f"{name}-1.16" for name in names} == {target.name for target in OLD}
     for target in OLD:
         gates, _ = drawn_batch(target, 3, 1, 1)

@@ -14,6 +14,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog"
 	"readygate.dev/testbed/kube/kubelet"
+	node "readygate.dev/testbed/kube/node"
 	"readygate.dev/testbed/kube/pleg"
 	"readygate.dev/testbed/kube/prober"
 	"readygate.dev/testbed/kube/sources"
@@ -22,6 +23,7 @@ import (
 var targets = map[string]target{
 	"generate-1.16": kubelet.AnswerStatus,
 	"loops-1.16":    prober.AnswerLoops,
+	"node-1.16":     node.Answer,
 	"pleg-1.16":     pleg.Answer,
 	"prober-1.16":   prober.Answer,
 	"sources-1.16":  sources.Answer,

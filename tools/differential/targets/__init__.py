@@ -21,7 +21,7 @@ pleg    what is told of a runtime's containers, by lists and by events, and what
 plugins the plugin manager: what is registered, deregistered, told and tried again, in what order
 pods    what is made of the answers of a container runtime over the CRI
 prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doProbe
-generate-1.16, loops-1.16, pleg-1.16, prober-1.16, sources-1.16, status-1.16  kubelet 1.16, beside `compat: v1.16`
+generate-1.16, loops-1.16, node-1.16, pleg-1.16, prober-1.16, sources-1.16, status-1.16  kubelet 1.16
 sources pods of manifest files and of the API server, merged, with the mirrors of static pods
 starts  environment and command line of a container
 status  generateAPIPodStatus, and the status manager up to its writes
@@ -47,6 +47,7 @@ from tools.differential.targets.lease import LeaseTarget
 from tools.differential.targets.loops import LoopsTarget
 from tools.differential.targets.loops_1_16 import OldLoopsTarget
 from tools.differential.targets.node import NodeTarget
+from tools.differential.targets.node_1_16 import OldNodeTarget
 from tools.differential.targets.pleg import PlegTarget
 from tools.differential.targets.pleg_1_16 import OldPlegTarget
 from tools.differential.targets.plugins import PluginsTarget
@@ -79,6 +80,7 @@ TARGETS: tuple[Target, ...] = (
     LoopsTarget(),
     OldLoopsTarget(),
     NodeTarget(),
+    OldNodeTarget(),
     PlegTarget(),
     OldPlegTarget(),
     PluginsTarget(),
