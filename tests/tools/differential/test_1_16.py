@@ -50,6 +50,6 @@ def test_pods_of_1_16_have_no_fields_that_came_later() -> None:
 
 def test_functions_are_cut_out_with_the_imports_that_they_need() -> None:
     made = cut(SOURCE, ["first"])
-    assert ("klog.Info" in made, "fmt" in made, 'v1 "k8s.io/api/core/v1"' in made) == (True, False, True)
+    assert ("klog.Info" in made, '"fmt"' in made, 'v1 "k8s.io/api/core/v1"' in made) == (True, False, True)
     with pytest.raises(ValueError, match="third"):
         cut(SOURCE, ["third"])
