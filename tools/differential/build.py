@@ -277,7 +277,8 @@ def cut(text: str, functions: Sequence[str]) -> str:
         bodies.append(found[0])
     body = "\n\n".join(bodies)
     imports = re.findall(r'^\t(?:(\w+) )?"(\S+)"$', text[: text.index("\n)\n")], re.MULTILINE)
-    used = [(alias, path) for alias, path in imports if re.search(rf"\b{alias or path.rpartition('/')[2]}\.", body)]
+    code = re.sub(r"//.*$", "", body, flags=re.MULTILINE)
+    used = [(alias, path) for alias, path in imports if re.search(rf"\b{alias or path.rpartition('/')[2]}\.", code)]
     needed = "\n".join(f'\t{alias} "{path}"' for alias, path in used)
     package = re.search(r"^package \w+$", text, re.MULTILINE)
     assert package is not None
