@@ -15,7 +15,7 @@ N ?= 5
 .PHONY: help venv demo test test-all test-fast test-repeat test-power durations differential lint format test-plane test-hosts test-controls test-ipv6 test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## print this list
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: ## make the virtual environment from the lock file
 	@scripts/venv
