@@ -66,6 +66,8 @@ class Loop:
         self.unblock()
         if (thread := self._thread) is not None and thread.is_alive() and thread is not threading.current_thread():
             thread.join(self.join_limit_s)
+            if thread.is_alive():
+                log.info("thread did not end in time", extra={"loop": self.name, "limitSeconds": self.join_limit_s})
 
     def wake(self) -> None:
         """Makes the next turn come at once. One during a turn is for the next; many before it count as one."""
