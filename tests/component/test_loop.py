@@ -305,9 +305,7 @@ def test_stop_unblocks_a_turn_that_waits_and_lets_it_end_its_work(made: Callable
     assert ["turn", "end"] == journal
 
 
-def test_stop_does_not_wait_for_a_turn_that_hangs(
-    made: Callable[..., Loop], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_stop_does_not_wait_for_a_turn_that_hangs(made: Callable[..., Loop], caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     inside, go_on = threading.Event(), threading.Event()
 
