@@ -7,8 +7,8 @@ taken from the folder of the current one.
 from collections.abc import Mapping
 from pathlib import Path
 
-from images.commands import Progress
 from tools.differential.build import DRIVER, Copied, Program, built, sources_of
+from tools.kit.commands import Progress
 
 VERSION = "v1.16.15"
 FOLDER = Path(__file__).resolve().parent / "driver116"
