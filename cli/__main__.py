@@ -11,12 +11,17 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from cli import dashboard, history, impact, status, sweep, unregistered
+from cli.dashboard import command as dashboard
 from cli.doctor import command as doctor
-from cli.errors import CommandError
+from cli.history import command as history
+from cli.impact import command as impact
 from cli.lint import command as lint
 from cli.orders import command as orders
 from cli.replay import command as replay
+from cli.shared.errors import CommandError
+from cli.status import command as status
+from cli.sweep import command as sweep
+from cli.sweep import registration as unregistered
 from cli.why import command as why
 from component.command import EXIT_FAILED, EXIT_INTERRUPTED, complain, product_version
 

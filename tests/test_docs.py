@@ -24,7 +24,7 @@ from extender.policy.snapshot import Snapshot, sort_out
 from extender.verbs import wire
 from tests.cli.replay.test_documented import REPLAY
 from tests.cli.test_documented import COMMANDS as OF_THE_COMMAND
-from tests.cli.test_documented_orders import COMMANDS as OF_ORDERS
+from tests.cli.orders.test_documented import COMMANDS as OF_ORDERS
 from tests.extender.snapshots import with_decisions
 from tests.hosts.deployment import readme
 

@@ -10,11 +10,11 @@ from typing import TypeVar
 
 import msgspec
 
+from cli.doctor.configz_reader import UnreadError
 from cli.doctor.facts import Facts, GateFacts, HealthSet, Loaded, Replica, Right, Scheduler
 from cli.doctor.rights import Need, needed
-from cli.doctor.tunnel import UnreadError
-from cli.errors import api_problem
-from cli.replicas import Heard
+from cli.shared.errors import api_problem
+from cli.shared.merge_answers import Heard
 from component.command import product_version
 from component.settings import SettingsError
 from extender import settings as extender_settings

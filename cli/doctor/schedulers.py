@@ -6,10 +6,10 @@ an attempt looks at, what an extender switches off).
 
 import re
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from cli.doctor.facts import Extender, Facts, Loaded, Scheduler
 from cli.doctor.findings import Finding, error, note, unknown, warning
+from cli.shared.addresses import is_local_extender, port_of
 from kube import contract
 
 TIMEOUT_DEFAULT_S = 5.0
@@ -17,7 +17,6 @@ TIMEOUT_MOST_S = 1.0  # a hung extender costs so much for every pod
 TIMEOUT_LEAST_S = 0.2  # a page fault or a collection of garbage must not count as a failure
 SAMPLE_LEAST_NODES = 100
 SAMPLE_LEAST_PERCENT = 5
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 VERBS = ("filter_verb", "preempt_verb", "prioritize_verb", "bind_verb")
 REGISTER = "run the playbook site.yml, which registers readygate and undoes it if the scheduler does not come back"
 # Flags that are void beside --config, and what tells what holds instead.
@@ -72,28 +71,16 @@ def of_schedulers(facts: Facts) -> Iterator[Finding]:
 
 def is_ours(entry: Extender, facts: Facts) -> bool:
     """By its address: the port that the extender is configured with, or those it has unless told otherwise."""
-    port = _port(entry)
+    port = port_of(entry.url_prefix)
     if facts.settings is None:
         return port in contract.PORTS
     static = any(replica.owner == "Node" for replica in facts.replicas)  # it has a configuration and a port of its own
     return port == facts.settings.listen.port or (static and port == contract.PORT_STATIC)
 
 
-def _port(entry: Extender) -> int | None:
-    try:
-        return urlsplit(entry.url_prefix).port
-    except ValueError:
-        return None
-
-
-def _was_ours(entry: Extender) -> bool:
-    """Another form of ours answers there, or an earlier release did."""
-    return _port(entry) in contract.PORTS and urlsplit(entry.url_prefix).hostname in LOOPBACK
-
-
 def _registration(scheduler: Scheduler, ours: list[Extender], facts: Facts) -> Iterator[Finding]:
     loaded = scheduler.loaded.extenders if scheduler.loaded else ()
-    elsewhere = [one.url_prefix for one in loaded if one not in ours and _was_ours(one)]
+    elsewhere = [one.url_prefix for one in loaded if one not in ours and is_local_extender(one.url_prefix)]
     if elsewhere and facts.settings is not None:
         port = facts.settings.listen.port
         yield error(

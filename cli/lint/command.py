@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from cli.arguments import Commands, command
 from cli.lint.findings import Level
 from cli.lint.gates import examine
+from cli.shared.arguments import Commands, command
 from component.command import EXIT_FAILED, EXIT_USAGE, complain
 from component.settings import SettingsError
 from component.text import one_line

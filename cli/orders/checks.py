@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from cli.asking import Asking
-from cli.errors import CommandError
 from cli.orders.entries import Wanted, alike
+from cli.shared.errors import CommandError
+from cli.shared.queries import Asking
 from extender.web.report import GatesTold
 from kube import paths
 from kube.client import Client

@@ -2,26 +2,24 @@
 
 import argparse
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
 
-from cli import screen
-from cli.arguments import Commands, add_output, add_servers, command
-from cli.errors import CommandError
-from cli.layout import EMPTY, Column, Page, line, span, table, wrapped
-from cli.orders import checks, entries
-from cli.orders.entries import CONFIG_MAP, DOES, Wanted
+from cli.orders import checks, entries, page
+from cli.orders.entries import CONFIG_MAP, Wanted
 from cli.orders.store import Entries, Store
-from cli.reach import api_client
+from cli.shared import terminal
+from cli.shared.arguments import Commands, add_output, add_servers, command
+from cli.shared.errors import CommandError
+from cli.shared.extender_client import api_client
+from cli.shared.layout import line
 from component.command import EXIT_USAGE
 from component.settings import SettingsError
 from extender.policy.orders import Kind, Order, parse_order, parse_orders
 from kube.times import format_time
 
 POOL_LABEL = "readygate.dev/pool"
-FIRST_SHOWN = 5
 SUMMARIES = {
     Kind.HOLD: "keep nodes closed, whatever is seen of them",
     Kind.EXEMPT: "keep nodes open, whatever is seen of them",
@@ -147,9 +145,9 @@ def order(arguments: argparse.Namespace, kind: Kind) -> int:
     if arguments.output == "json":
         overruled_by = tuple(one.id for one in first)
         told = msgspec.structs.replace(_told(written), overruled_by=overruled_by, in_shadow=tuple(shadow))
-        screen.show_json(Written(written=(told,)))
+        terminal.show_json(Written(written=(told,)))
         return 0
-    screen.show(_said(written, now.wall, arguments.program, screen.width(), first, shadow))
+    terminal.show(page.written(written, now.wall, arguments.program, terminal.width(), first, shadow))
     return 0
 
 
@@ -199,9 +197,9 @@ def lift(arguments: argparse.Namespace) -> int:
 
     lifted = tuple(store.change(take))
     if arguments.output == "json":
-        screen.show_json(Written(lifted=lifted))
+        terminal.show_json(Written(lifted=lifted))
     else:
-        screen.show([line(f"lifted {id_}") for id_ in lifted] or [line("no order has expired")])
+        terminal.show([line(f"lifted {id_}") for id_ in lifted] or [line("no order has expired")])
     return 0
 
 
@@ -217,49 +215,10 @@ def show(arguments: argparse.Namespace) -> int:
     wall = checks.now(client).wall
     if arguments.output == "json":
         told = tuple(_told(one, in_force=one.in_force(wall)) for one in found.entries)
-        screen.show_json(Listed(told, found.faults))
+        terminal.show_json(Listed(told, found.faults))
     else:
-        screen.show(_page(found.entries, found.faults, wall, screen.width()))
+        terminal.show(page.listed(found.entries, found.faults, wall, terminal.width()))
     return 1 if found.faults else 0
-
-
-def _page(orders: tuple[Order, ...], faults: tuple[str, ...], wall: float, width: int) -> Page:
-    page: Page = []
-    if orders:
-        columns = ("ID", "ORDER", "FOR", "UNTIL", "BY")
-        rows = [
-            [
-                *(span(text) for text in (one.id, one.kind.value, one.scope)),
-                span(entries.until(one.expires, wall).removeprefix("until ")),
-                *(span(text) for text in (one.author, one.reason)),
-            ]
-            for one in orders
-        ]
-        page += table([*map(Column, columns), Column("REASON", flexible=True, label="reason")], rows, width)
-    elif not faults:
-        page += [line("No operator has ordered anything.")]
-    if faults:
-        page += [EMPTY] if orders else []
-        for fault in faults:
-            page += wrapped(line("ignored by the extenders: ", span(fault, limit=400)), width, hang=2)
-    return page
-
-
-def _said(
-    written: Order, wall: float, program: str, width: int, first: Sequence[Order] = (), shadow: Sequence[str] = ()
-) -> Page:
-    """first: orders that go before it. shadow: gates that it cannot make refuse anything."""
-    what = f"{written.scope}: {DOES[written.kind]}, {entries.until(written.expires, wall)}"
-    page = wrapped(line(what), width, hang=2)
-    for one in first[:FIRST_SHOWN]:
-        by = f" by {one.author}" if one.author else ""
-        page += wrapped(line(f"but {one.id} goes before it: {one.kind} of {one.scope}{by}"), width, indent=2, hang=4)
-    if len(first) > FIRST_SHOWN:
-        page += wrapped(line(f"and {len(first) - FIRST_SHOWN} more: {program} orders"), width, indent=2)
-    if shadow:
-        gates = f"gate {shadow[0]} is" if len(shadow) == 1 else f"gates {entries.alike(shadow)} are"
-        page += wrapped(line(f"but {gates} in shadow: nothing is refused until armed"), width, indent=2, hang=4)
-    return [*page, line(f"  take it back: {program} lift {written.id}")]
 
 
 def _told(one: Order, *, in_force: bool | None = None) -> Told:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from cli.errors import CANNOT_KNOW, CommandError, api_problem
+from cli.shared.errors import CANNOT_KNOW, CommandError, api_problem
 from extender.policy.orders import ENTRIES_MAX
 from kube import contract, paths
 from kube.client import Client

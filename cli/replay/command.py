@@ -7,20 +7,20 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 
-from cli import configuration, reach, screen
-from cli.arguments import Commands, add_api, add_output, command
-from cli.errors import CommandError, api_problem
-from cli.layout import EMPTY, Column, Page, Span, Style, count, line, span, table, wrapped
-from cli.replay import record, tape
-from cli.replay.differences import Difference, Played, Sums, differences, sums
+import msgspec
+
+from cli.doctor.cluster import CONFIGURATION, NO_CONFIG_MAP, ConfigMapTold, DaemonSetTold
+from cli.replay import capture, page, recording
+from cli.replay.differences import Played, differences, sums
 from cli.replay.player import Player
-from cli.replay.tape import Head, TapeError
-from cli.screen import View, show_view
+from cli.replay.recording import Head, TapeError
+from cli.shared import configuration, extender_client, terminal
+from cli.shared.arguments import Commands, add_api, add_output, command
+from cli.shared.errors import CommandError, api_problem
+from cli.shared.terminal import View, show_view
 from component.command import EXIT_FAILED, EXIT_USAGE, product_version
 from component.text import one_line
 from extender.settings import Settings
@@ -34,7 +34,6 @@ RECORD_CODES = """  0    recorded, also when stopped by Ctrl-C or SIGTERM
 REPLAY_CODES = """  0    both configurations say the same of every node at every moment
   1    they differ
 """
-SHOWN_MOST = 50
 FOR_S = 600.0
 TURN_S = 0.2
 LISTED_WITHIN_S = 30.0
@@ -78,7 +77,7 @@ def _seconds(text: str) -> float:
 
 def run_record(arguments: argparse.Namespace) -> int:
     """Raises CommandError."""
-    client = reach.api_client(arguments)
+    client = extender_client.api_client(arguments)
     text: bytes | str = _deployed(arguments) if arguments.config is None else configuration.read(arguments.config)
     settings = configuration.parsed(text, "the extender's configuration")
     try:
@@ -91,9 +90,9 @@ def run_record(arguments: argparse.Namespace) -> int:
     logging.getLogger("kube").addHandler(logging.NullHandler())  # what could not be read is said at the end
     began = time.monotonic()
     with os.fdopen(descriptor, "wb") as file:
-        file.write(tape.written(Head(tape.FORMAT, product_version(), time.time(), _text(text))))
-        recorder = record.Recorder(settings, file, time.time)
-        watches = record.watches(settings, recorder, client)
+        file.write(recording.written(Head(recording.FORMAT, product_version(), time.time(), _text(text))))
+        recorder = capture.Recorder(settings, file, time.time)
+        watches = capture.watches(settings, recorder, client)
 
         def waited() -> bool:
             over.wait(TURN_S)
@@ -101,8 +100,8 @@ def run_record(arguments: argparse.Namespace) -> int:
             silent = passed_s > LISTED_WITHIN_S and not any(cache.synced for cache in watches.caches.values())
             return over.is_set() or silent or passed_s >= arguments.seconds
 
-        with screen.progress(f"recording into {arguments.file}"):
-            record.run(watches, recorder, waited)
+        with terminal.progress(f"recording into {arguments.file}"):
+            capture.run(watches, recorder, waited)
     silent = sorted(name for name, cache in watches.caches.items() if not cache.synced)
     unread = [name for name in silent if name in watches.required]
     if recorder.fault:
@@ -127,12 +126,8 @@ def _text(configuration: bytes | str) -> str:
 
 def _deployed(arguments: argparse.Namespace) -> str:
     """The configuration of the extender that runs in the cluster."""
-    import msgspec
-
-    from cli.doctor.cluster import CONFIGURATION, NO_CONFIG_MAP, ConfigMapTold, DaemonSetTold
-
     remedy = "name a file with --config"
-    namespace, api = arguments.readygate_namespace, reach.api_client(arguments)
+    namespace, api = arguments.readygate_namespace, extender_client.api_client(arguments)
     try:
         path = paths.daemon_set(namespace, contract.NAME_EXTENDER)
         name = msgspec.json.decode(api.get(path), type=DaemonSetTold).configured_by
@@ -159,7 +154,7 @@ def run_replay(arguments: argparse.Namespace) -> int:
     else:
         before = configuration.settings_of(arguments.against)
     after = configuration.settings_of(arguments.config)
-    with screen.progress("replaying"):
+    with terminal.progress("replaying"):
         played = [_played(arguments.file, head, settings) for settings in (before, after)]
     return show_view(view_of(played[0], played[1]), arguments.output)
 
@@ -167,7 +162,7 @@ def run_replay(arguments: argparse.Namespace) -> int:
 def _head(path: Path) -> Head:
     try:
         with path.open("rb") as file:
-            return tape.head_of(file.readline())
+            return recording.head_of(file.readline())
     except OSError as e:
         raise CommandError(f"cannot read {path}: {e.strerror}; is that the recording?", code=EXIT_USAGE) from e
     except TapeError as e:
@@ -178,7 +173,7 @@ def _played(path: Path, head: Head, settings: Settings) -> Played:
     try:
         with path.open("rb") as file:
             file.readline()
-            return Player(settings, head).play(tape.lines_of(file))
+            return Player(settings, head).play(recording.lines_of(file))
     except OSError as e:
         raise CommandError(f"cannot read {path}: {e.strerror}; is that the recording?", code=EXIT_USAGE) from e
     except TapeError as e:
@@ -190,8 +185,8 @@ def view_of(before: Played, after: Played) -> View:
     totals = (sums(before), sums(after))
     return View(
         code=1 if found else 0,
-        page=lambda width: page(before, totals, found, width),
-        headline=headline(before, found),
+        page=lambda width: page.render(before, totals, found, width),
+        headline=page.headline(before, found),
         key=tuple(found),
         document={
             "seconds": before.ended - before.began,
@@ -200,72 +195,3 @@ def view_of(before: Played, after: Played) -> View:
             "differences": [asdict(one) for one in found],
         },
     )
-
-
-def headline(played: Played, found: Sequence[Difference]) -> str:
-    """The answer in one line."""
-    lasted = f"{played.ended - played.began:.0f} s of recording"
-    if not found:
-        return f"Nothing differs in {lasted}."
-    nodes = len({one.node for one in found})
-    return f"{count(len(found), 'difference')} at {count(nodes, 'node')} in {lasted}."
-
-
-def page(played: Played, totals: tuple[Sums, Sums], found: Sequence[Difference], width: int) -> Page:
-    told = wrapped(line(headline(played, found)), width)
-    told.append(EMPTY)
-    columns = [
-        Column(""),
-        Column("CLOSURES", right=True),
-        Column("MOST AT ONCE", right=True),
-        Column("CLOSED FOR", right=True),
-        Column("HELD"),
-    ]
-    told += table(columns, [_sums_row("before", totals[0]), _sums_row("after", totals[1])], width)
-    if not found:
-        return told
-    told.append(EMPTY)
-    columns = [
-        Column("AT (UTC)"),
-        Column("FOR"),
-        Column("NODE"),
-        Column("GATE"),
-        Column("BEFORE", True, "before"),
-        Column("AFTER", True, "after"),
-    ]
-    days = _day(played.began) != _day(played.ended)
-    told += table(columns, [_row(one, days=days) for one in found[:SHOWN_MOST]], width)
-    if len(found) > SHOWN_MOST:
-        told.append(line(span(f"... and {len(found) - SHOWN_MOST} more; -o json has all", Style.FAINT)))
-    return told
-
-
-def _sums_row(name: str, total: Sums) -> list[Span]:
-    held = ", ".join(f"{number} by {who}" for who, number in total.held.items()) or "none"
-    return [span(name), span(total.closures), span(total.most_closed), span(f"{total.closed_s:.0f} s"), span(held)]
-
-
-def _day(wall: float) -> str:
-    return datetime.fromtimestamp(wall, UTC).strftime("%d %b")
-
-
-def _row(one: Difference, *, days: bool) -> list[Span]:
-    """days: whether the recording is of several."""
-    lasted = "the rest" if one.until is None else f"{one.until - one.at:.0f} s"
-    at = datetime.fromtimestamp(one.at, UTC).strftime("%H:%M:%S")
-    return [
-        span(f"{_day(one.at)} {at}" if days else at),
-        span(lasted),
-        span(one.node),
-        span(one.gate),
-        span(_said(one.before, one)),
-        span(_said(one.after, one)),
-    ]
-
-
-def _said(reason: str | None, one: Difference) -> str:
-    if reason is None:
-        return "no such gate"
-    if reason:
-        return f"closed: {reason}"
-    return f"open ({one.held_by}{': ' + one.note if one.note else ''})" if one.held_by else "open"

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from cli.replay import tape
+from cli.replay import recording
 from cli.replay.differences import Played, Turned
-from cli.replay.tape import Head, Line, TapeError
+from cli.replay.recording import Head, Line, TapeError
 from extender.cluster import objects, observed
 from extender.cluster.around import Around
 from extender.cluster.beats import AGENTS, KUBELETS, Beats, Kind
@@ -43,14 +43,14 @@ class Player:
         self._due_at = math.inf
         gates = gates_of(settings)
         self._rules = Rules(gates, caps_of(settings), storm_of(settings))
-        self._watches = {tape.LEASES: _LeaseWatch(), tape.AGENTS: _LeaseWatch()}
+        self._watches = {recording.LEASES: _LeaseWatch(), recording.AGENTS: _LeaseWatch()}
         self._beats = self._heard(settings.heartbeat)
         self._index = Index(
             speakers=speakers_of(settings),
             wanted=wanted_of(gates),
             on_change=self._changed,
-            kubelets=self._beats.get(tape.LEASES),
-            agents=self._beats.get(tape.AGENTS),
+            kubelets=self._beats.get(recording.LEASES),
+            agents=self._beats.get(recording.AGENTS),
             monotonic=lambda: self._now,
             wall=lambda: self._now,
         )
@@ -60,7 +60,7 @@ class Player:
         self._ledger = Ledger()
         self._turned: list[Turned] = []
         self._said: dict[tuple[str, str], tuple[str, str]] = {}
-        self._missing = {tape.of_pods(*one.pods) for one in speakers_of(settings)}
+        self._missing = {recording.of_pods(*one.pods) for one in speakers_of(settings)}
         self._stores = self._all_stores()
 
     def play(self, lines: Iterable[Line]) -> Played:
@@ -83,9 +83,9 @@ class Player:
         """The heartbeats that this configuration looks at, by the name of their list."""
         wanted: list[tuple[str, float, Kind]] = []
         if heartbeat.limit_s < math.inf:
-            wanted.append((tape.LEASES, heartbeat.limit_s, KUBELETS))
+            wanted.append((recording.LEASES, heartbeat.limit_s, KUBELETS))
         if heartbeat.agents is not None:
-            wanted.append((tape.AGENTS, float(heartbeat.agents.limit_seconds), AGENTS))
+            wanted.append((recording.AGENTS, float(heartbeat.agents.limit_seconds), AGENTS))
         return {
             of: Beats(
                 limit_s,
@@ -154,15 +154,15 @@ class Player:
     def _all_stores(self) -> dict[str, tuple[Any, Callable[..., None], Callable[..., None], Callable[..., None]]]:
         index, around = self._index, self._around
         stores: dict[str, tuple[Any, Callable[..., None], Callable[..., None], Callable[..., None]]] = {
-            tape.NODES: (observed.Node, index.replace_nodes, index.upsert_node, index.remove_node),
-            tape.ORDERS: (objects.ConfigMap, around.replace_orders, around.upsert_orders, around.remove_orders),
+            recording.NODES: (observed.Node, index.replace_nodes, index.upsert_node, index.remove_node),
+            recording.ORDERS: (objects.ConfigMap, around.replace_orders, around.upsert_orders, around.remove_orders),
         }
         for of, beats in self._beats.items():
             stores[of] = (observed.Lease, beats.replace, beats.upsert, beats.remove)
         for pods in index.lists.values():
-            stores[tape.of_pods(*pods)] = (observed.Pod, *_of(index, pods))
+            stores[recording.of_pods(*pods)] = (observed.Pod, *_of(index, pods))
         for namespace in around.namespaces:
-            stores[tape.of_daemon_sets(namespace)] = (
+            stores[recording.of_daemon_sets(namespace)] = (
                 objects.DaemonSet,
                 lambda items, where=namespace: around.replace_daemon_sets(where, items),
                 around.upsert_daemon_set,

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cli.because import words_of
-from cli.layout import age, count, spoken
-from cli.replicas import Heard, brakes
-from cli.why.scheduler import Said, failed_at, read
-from cli.why.seen import DEFAULT_SCHEDULER, FINISHED, PodSeen
+from cli.shared.explain import words_of
+from cli.shared.layout import age, count, spoken
+from cli.shared.merge_answers import Heard, brakes
+from cli.why.pod_view import DEFAULT_SCHEDULER, FINISHED, PodSeen
+from cli.why.scheduler_message import Said, failed_at, read
 from component.text import one_line
 from extender.web.report import Attempt, DecisionTold, GatesTold, NodeTold, PodTold, RefusedNode
 from kube.times import parse_time

@@ -7,16 +7,15 @@ from contextlib import suppress
 
 import msgspec
 
-from cli import reach, screen
-from cli.arguments import Commands, add_output, add_servers, command
-from cli.asking import Asking, part
-from cli.errors import CANNOT_KNOW, CommandError, api_problem
-from cli.layout import text_of
-from cli.pages import node as node_page
-from cli.pages import pod as pod_page
-from cli.replicas import Heard, freshest
+from cli.shared import extender_client, terminal
+from cli.shared.arguments import Commands, add_output, add_servers, command
+from cli.shared.errors import CANNOT_KNOW, CommandError, api_problem
+from cli.shared.layout import text_of
+from cli.shared.merge_answers import Heard, freshest
+from cli.shared.queries import Asking, part
+from cli.why import node_page, pod_page
 from cli.why.blame import Blame, Facts, Kind, judge, nodes_of_interest
-from cli.why.seen import PodSeen, read_pod
+from cli.why.pod_view import PodSeen, read_pod
 from component.command import EXIT_USAGE
 from component.text import one_line
 from extender.web.report import GatesTold, NodeTold, PodTold
@@ -98,14 +97,14 @@ def run_pod(arguments: argparse.Namespace) -> int:
     asking = Asking(arguments)
     namespace, name = _named(arguments)
     if arguments.watch:
-        return screen.watch(lambda: look_at_pod(asking, namespace, name), arguments.output)
-    return screen.show_view(look_at_pod(asking, namespace, name), arguments.output)
+        return terminal.watch(lambda: look_at_pod(asking, namespace, name), arguments.output)
+    return terminal.show_view(look_at_pod(asking, namespace, name), arguments.output)
 
 
 def _named(arguments: argparse.Namespace) -> tuple[str, str]:
     namespace, slash, name = arguments.pod.removeprefix("pod/").partition("/")
     if not slash:
-        namespace, name = arguments.namespace or reach.context(arguments)[1], namespace
+        namespace, name = arguments.namespace or extender_client.context(arguments)[1], namespace
     elif arguments.namespace not in (None, namespace):
         raise CommandError(f"two namespaces: {namespace} and {arguments.namespace}; name one", code=EXIT_USAGE)
     if not namespace or not name or "/" in name:
@@ -113,7 +112,7 @@ def _named(arguments: argparse.Namespace) -> tuple[str, str]:
     return namespace, name
 
 
-def look_at_pod(asking: Asking, namespace: str, name: str) -> screen.View:
+def look_at_pod(asking: Asking, namespace: str, name: str) -> terminal.View:
     """Raises CommandError."""
     pod = _pod(asking, namespace, name)
     heard = asking.hear(f"pods/{part(namespace)}/{part(name)}", PodTold)
@@ -121,9 +120,9 @@ def look_at_pod(asking: Asking, namespace: str, name: str) -> screen.View:
     nodes = {node: told for node in names if (told := asking.one(f"nodes/{part(node)}", NodeTold, replica)) is not None}
     gates = asking.one("gates", GatesTold, replica) if replica else None
     blame = judge(Facts(pod, heard, _wall(heard, replica), nodes, gates))
-    return screen.View(
+    return terminal.View(
         code=blame.code,
-        page=lambda width: pod_page.page(blame, width, problems=heard.problems, program=asking.program),
+        page=lambda width: pod_page.render(blame, width, problems=heard.problems, program=asking.program),
         headline=one_line(blame.first, 1000),
         key=(blame.kind, [one.node for one in blame.kept], pod.spec.node_name),
         document=_report(pod, heard, blame),
@@ -141,7 +140,7 @@ def _wall(heard: Heard[PodTold], replica: str) -> float:
 
 def _pod(asking: Asking, namespace: str, name: str) -> PodSeen:
     try:
-        with screen.progress("asking the API server"):
+        with terminal.progress("asking the API server"):
             pod = read_pod(asking.api().get(paths.pod(namespace, name)))
     except errors.NotFound as e:
         raise CommandError(
@@ -179,8 +178,8 @@ def _report(pod: PodSeen, heard: Heard[PodTold], blame: Blame) -> PodReport:
 def run_node(arguments: argparse.Namespace) -> int:
     asking = Asking(arguments)
     if arguments.watch:
-        return screen.watch(lambda: look_at_node(asking, arguments.node), arguments.output)
-    return screen.show_view(look_at_node(asking, arguments.node), arguments.output)
+        return terminal.watch(lambda: look_at_node(asking, arguments.node), arguments.output)
+    return terminal.show_view(look_at_node(asking, arguments.node), arguments.output)
 
 
 class NodeReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -194,7 +193,7 @@ class NodeReport(msgspec.Struct, frozen=True, rename="camel"):
     said: dict[str, str]
 
 
-def look_at_node(asking: Asking, name: str) -> screen.View:
+def look_at_node(asking: Asking, name: str) -> terminal.View:
     """Raises CommandError."""
     heard = asking.hear(f"nodes/{part(name)}", NodeTold)
     found = freshest(heard.answers)
@@ -206,9 +205,9 @@ def look_at_node(asking: Asking, name: str) -> screen.View:
     first = text_of(node_page.first(shown, 10_000)).strip()
     node = told.node
     assert node is not None  # noqa: S101 - looked at above
-    return screen.View(
+    return terminal.View(
         code=CANNOT_KNOW if told.not_answering else 0 if node.open else 1,
-        page=lambda width: node_page.page(shown, width, problems=heard.problems),
+        page=lambda width: node_page.render(shown, width, problems=heard.problems),
         headline=first,
         key=(node.open, [(one.gate, one.reason, one.verdict, one.held_by) for one in node.gates]),
         document=NodeReport(name, replica, first, told, heard.problems, node_page.said(heard.answers)),

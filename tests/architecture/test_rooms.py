@@ -51,7 +51,7 @@ def test_only_the_kubeconfig_room_imports_the_package_kubernetes() -> None:
 
 
 def test_only_the_port_forward_of_the_command_line_imports_websocket() -> None:
-    assert imported_by("websocket") == ["cli/portforward.py"]
+    assert imported_by("websocket") == ["cli/shared/port_forward.py"]
 
 
 @pytest.mark.parametrize("package", ["agent", "tests", "tools", "images", "scripts"])

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.cli.ordering import NAMESPACE, WALL
+from tests.cli.orders.ordering import NAMESPACE, WALL
 from tests.cli.served import Cluster, serving
 from tests.extender.builders import node_json
 from tools.fakes.api_server import FakeApiServer

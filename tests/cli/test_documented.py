@@ -24,9 +24,9 @@ from extender.web.report import (
     NodeVerdicts,
     RefusedPod,
 )
-from tests.cli import test_why_pod, test_why_unheard
-from tests.cli.blaming import LAST, MESSAGE, NODES, WALL, closed, encoded_pod, node, told
 from tests.cli.served import Extender
+from tests.cli.why import test_pod_page, test_unanswered
+from tests.cli.why.blaming import LAST, MESSAGE, NODES, WALL, closed, encoded_pod, node, told
 from tools.kit import kubeconfig
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,14 +127,14 @@ def test_the_readme_shows_first_why_a_pod_waits():
     assert first[1] == "$ kubectl readygate why pod team-a/train-7"
 
 
-# Two tests of test_why_pod.py put these before each of their rows.
+# Two tests of test_pod_page.py put these before each of their rows.
 PREFIXES = re.compile(r"^(train-7 has been Pending for 4m12s\. |kube-scheduler has not asked us about it: )")
 
 
 def test_each_documented_first_sentence_is_one_of_a_test():
     table = WHY.partition("| the answer begins |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| `(.+?)`", table, re.MULTILINE)
-    files = "".join(Path(file.__file__).read_text() for file in (test_why_pod, test_why_unheard))
-    tests = re.sub(r'"\s+f?"', "", files).replace("{BLIND}", test_why_pod.BLIND)
+    files = "".join(Path(file.__file__).read_text() for file in (test_pod_page, test_unanswered))
+    tests = re.sub(r'"\s+f?"', "", files).replace("{BLIND}", test_pod_page.BLIND)
     assert len(rows) == 10
     assert [row for row in rows if PREFIXES.sub("", row) not in tests] == []

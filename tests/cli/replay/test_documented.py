@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 from cli.__main__ import main
-from tests.cli.replay import tapes
+from tests.cli.replay import recordings
 from tests.cli.replay.test_replay import CAPPED, FOUR_FAIL
 
 CAPS = (Path(__file__).resolve().parents[3] / "docs" / "caps.md").read_text()
@@ -17,7 +17,7 @@ REPLAY, PRINTED = SHOWN.groups()
 
 
 def test_a_recording_of_several_days_tells_the_day_of_a_difference(tmp_path, capsys):
-    tapes.file_of(tmp_path / "days.tape", [*FOUR_FAIL, tapes.end(2 * 86_400)], CAPPED)
+    recordings.file_of(tmp_path / "days.tape", [*FOUR_FAIL, recordings.end(2 * 86_400)], CAPPED)
     (tmp_path / "without-cap.yaml").write_text(CONFIGURATION[1])
     main(["replay", str(tmp_path / "days.tape"), "--config", str(tmp_path / "without-cap.yaml")])
     out = capsys.readouterr().out
@@ -28,7 +28,7 @@ def test_what_is_shown_is_what_is_printed(tmp_path, capsys, monkeypatch):
     """Of ten nodes four fail one by one; the configuration of the recording closes three of them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "104")
-    tapes.file_of(tmp_path / "evening.tape", [*FOUR_FAIL, tapes.end(60)], CAPPED)
+    recordings.file_of(tmp_path / "evening.tape", [*FOUR_FAIL, recordings.end(60)], CAPPED)
     (tmp_path / "without-cap.yaml").write_text(CONFIGURATION[1])
     code = main(shlex.split(REPLAY.removeprefix("readygate ")))
     assert (1, PRINTED, "") == (code, *capsys.readouterr())

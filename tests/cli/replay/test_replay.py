@@ -7,17 +7,17 @@ import msgspec
 import pytest
 
 from cli.__main__ import main
-from cli.replay import record
+from cli.replay import capture
 from cli.replay.differences import Difference, Played, Turned, differences, sums
 from cli.replay.player import Player
-from cli.replay.tape import TapeError, head_of, lines_of, written
+from cli.replay.recording import TapeError, head_of, lines_of, written
 from extender import settings
 from extender.cluster.observed import Lease
 from extender.policy.reasons import CLOSED_NOT_READY
 from kube.auth import Connection
 from kube.client import Client
-from tests.cli.replay import tapes
-from tests.cli.replay.tapes import AT
+from tests.cli.replay import recordings
+from tests.cli.replay.recordings import AT
 from tools.fakes.anonymous import Anonymous
 
 NO_LEASES = "heartbeat: {limitSeconds: 0}\n"
@@ -26,7 +26,7 @@ CAPPED = NO_LEASES + "storm: off\n"
 
 
 def played(configuration, *lines):
-    return Player(settings.parse(configuration), tapes.head()).play(lines)
+    return Player(settings.parse(configuration), recordings.head()).play(lines)
 
 
 def turned(configuration, *lines):
@@ -36,8 +36,8 @@ def turned(configuration, *lines):
 
 
 FOUR_FAIL = [
-    *tapes.start(10),
-    *(tapes.turns(10.0 * (i + 1), name, ready=False) for i, name in enumerate(tapes.names(4))),
+    *recordings.start(10),
+    *(recordings.turns(10.0 * (i + 1), name, ready=False) for i, name in enumerate(recordings.names(4))),
 ]
 
 
@@ -62,13 +62,13 @@ FOUR_FAIL = [
     ],
 )
 def test_a_configuration_closes_what_an_extender_would_have_closed(configuration, expected):
-    assert expected == turned(configuration, *FOUR_FAIL, tapes.end(60))
+    assert expected == turned(configuration, *FOUR_FAIL, recordings.end(60))
 
 
 def test_time_alone_closes_a_node_whose_pod_is_gone_after_the_grace():
-    gone = tapes.line(10, "remove", tapes.PODS, tapes.pod("n-00", ready=True))
+    gone = recordings.line(10, "remove", recordings.PODS, recordings.pod("n-00", ready=True))
     assert [(10.0, "n-00", False, "grace"), (40.0, "n-00", True, "")] == turned(
-        UNBRAKED, *tapes.start(3), gone, tapes.end(100)
+        UNBRAKED, *recordings.start(3), gone, recordings.end(100)
     )
 
 
@@ -96,15 +96,15 @@ def lease(name, renewed_s, duration_s=40):
     ],
 )
 def test_a_lease_that_is_not_renewed_closes_its_node_at_its_age(of, every_s, configuration, between):
-    first, *others = tapes.names(3)
+    first, *others = recordings.names(3)
     duration_s = 4 * every_s
-    began = tapes.line(0, "replace", of, *(lease(name, 0, duration_s) for name in (first, *others)))
+    began = recordings.line(0, "replace", of, *(lease(name, 0, duration_s) for name in (first, *others)))
     beats = [
-        tapes.line(after, "upsert", of, lease(name, after, duration_s))
+        recordings.line(after, "upsert", of, lease(name, after, duration_s))
         for after in range(every_s, 100, every_s)
         for name in others
     ]
-    found = [one for one in turned(configuration, *tapes.start(3), began, *beats, tapes.end(100)) if one[2]]
+    found = [one for one in turned(configuration, *recordings.start(3), began, *beats, recordings.end(100)) if one[2]]
     assert [(first, True)] == [(node, closed) for _, node, closed, _ in found]
     earliest, latest = between
     assert earliest <= found[0][0] <= latest
@@ -122,8 +122,8 @@ def test_a_lease_that_is_not_renewed_closes_its_node_at_its_age(of, every_s, con
 def test_whose_leases_are_recorded(heartbeat, expected):
     tried = settings.parse(f"heartbeat: {heartbeat}")
     written_to = io.BytesIO()
-    recorder = record.Recorder(tried, written_to, lambda: AT)
-    made = record.watches(
+    recorder = capture.Recorder(tried, written_to, lambda: AT)
+    made = capture.watches(
         tried, recorder, Client(Connection("http://127.0.0.1:1", None, Anonymous()), user_agent="test")
     )
     for name in ("leases", "agents"):
@@ -144,14 +144,14 @@ def test_orders_count_as_they_did():
         "created": "2026-09-01T00:00:00Z",
     }
     given = {"metadata": {"name": "readygate-orders"}, "data": {"a": json.dumps(order)}}
-    lines = [*tapes.start(3), tapes.line(5, "replace", "orders", given), tapes.end(20)]
+    lines = [*recordings.start(3), recordings.line(5, "replace", "orders", given), recordings.end(20)]
     assert [(5.0, "n-02", True, "hold")] == turned(UNBRAKED, *lines)
 
 
 def test_a_gate_whose_pods_were_not_recorded_is_told_about():
     other = NO_LEASES + "gates: [{name: dns, healthPods: {namespace: kube-system, labelSelector: k8s-app=dns}}]"
     with pytest.raises(TapeError, match="holds no pods kube-system k8s-app=dns"):
-        played(other, *tapes.start(3), tapes.end(10))
+        played(other, *recordings.start(3), recordings.end(10))
 
 
 # ---- differences
@@ -203,7 +203,7 @@ def test_a_node_that_two_gates_close_is_one_node():
 
 @pytest.fixture
 def recording(tmp_path):
-    return tapes.file_of(tmp_path / "tape", [*FOUR_FAIL, tapes.end(60)], CAPPED)
+    return recordings.file_of(tmp_path / "tape", [*FOUR_FAIL, recordings.end(60)], CAPPED)
 
 
 def test_the_command_shows_what_a_configuration_without_a_cap_would_have_done(recording, tmp_path, capsys):
@@ -255,6 +255,6 @@ def test_what_is_no_recording_is_refused_in_one_line(tmp_path, capsys, content, 
 
 
 def test_a_line_that_was_cut_off_is_left_out():
-    whole = written(tapes.end(5))
-    assert [tapes.end(5)] == list(lines_of([whole, whole[:10]]))
-    assert head_of(written(tapes.head())) == tapes.head()
+    whole = written(recordings.end(5))
+    assert [recordings.end(5)] == list(lines_of([whole, whole[:10]]))
+    assert head_of(written(recordings.head())) == recordings.head()
