@@ -22,9 +22,9 @@ from extender.policy.gates import gates_of
 from extender.policy.reasons import CLOSED_UNHEALTHY, OPEN
 from extender.policy.snapshot import Snapshot, sort_out
 from extender.verbs import wire
+from tests.cli.orders.test_documented import COMMANDS as OF_ORDERS
 from tests.cli.replay.test_documented import REPLAY
 from tests.cli.test_documented import COMMANDS as OF_THE_COMMAND
-from tests.cli.orders.test_documented import COMMANDS as OF_ORDERS
 from tests.extender.snapshots import with_decisions
 from tests.hosts.deployment import readme
 

@@ -1,4 +1,4 @@
-"""`readygate dashboard`: opens the status API of one extender at a port of this machine, for a browser.
+"""`readygate dashboard`: forwards a local port to the status API of one extender, for a browser.
 
 The port listens on loopback, where every user and program of this machine can connect to it, as with `kubectl
 port-forward`. Each connection of a browser is one port-forward, so a replica that is replaced ends only the connections
@@ -18,8 +18,8 @@ from typing import NoReturn
 
 from cli.shared import extender_client, terminal
 from cli.shared.arguments import Commands, add_api, command
-from cli.shared.errors import CANNOT_KNOW, CommandError
-from cli.shared.merge_answers import freshest, hear
+from cli.shared.errors import EXIT_UNKNOWN, CommandError
+from cli.shared.merge_answers import decode, freshest
 from cli.shared.port_forward import BLOCK_BYTES, GOODBYE_S, ForwardError, PortForward, Relay
 from component.command import EXIT_USAGE
 from component.text import one_line
@@ -33,7 +33,7 @@ CONNECTIONS_MOST = 32  # a browser opens six at most to one server
 # Does not name the cause, which contains host names: a web page whose name resolves to loopback may read this answer.
 UNREACHABLE = (
     b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
-    b"readygate dashboard reaches no extender; its terminal shows why.\n"
+    b"readygate dashboard cannot reach an extender; its terminal shows why.\n"
 )
 EXIT_CODES = """\
   0    ended by SIGTERM
@@ -42,7 +42,9 @@ EXIT_CODES = """\
 
 
 def register(commands: Commands) -> None:
-    parser = command(commands, "dashboard", "open the status API of an extender in a browser", EXIT_CODES)
+    parser = command(
+        commands, "dashboard", "forward a local port to the status API of an extender, for a browser", EXIT_CODES
+    )
     add_api(parser)
     parser.add_argument(
         "--pod", default="", metavar="NAME", help="pod of an extender; default: the extender with the newest data"
@@ -119,13 +121,13 @@ class Choice:
 
     def _choose(self) -> PortForward:
         with closing(self._replicas()) as replicas:
-            heard = hear(replicas.ask("gates", only=self._only), GatesTold)
-            best = freshest(heard.answers)
+            replies = decode(replicas.ask("gates", only=self._only), GatesTold)
+            best = freshest(replies.answers)
             forward = None if best is None else replicas.forward(best[0])
-        if self._only and not heard.asked:
+        if self._only and not replies.asked:
             raise CommandError(f"there is no extender {self._only}; see --pod", code=EXIT_USAGE)
         if forward is None:
-            raise CommandError("; ".join(dict.fromkeys(heard.problems)), code=CANNOT_KNOW)
+            raise CommandError("; ".join(dict.fromkeys(replies.problems)), code=EXIT_UNKNOWN)
         return forward
 
 

@@ -1,7 +1,7 @@
-"""Reads /configz of a kube-scheduler: at a URL, or by port-forward where it listens on loopback, as kubeadm has it.
+"""Reads /configz of a kube-scheduler: at a URL, or by port-forward if it listens on loopback, as with kubeadm.
 
-Its certificate is its own and nobody vouches for it, so it is not looked at; therefore nothing secret is sent: the
-kubeconfig's client certificate shows who we are, a token stays here.
+Its certificate is self-signed and is not verified. So no secret is sent: the kubeconfig's client certificate
+authenticates the user, and a bearer token is never sent.
 """
 
 import ssl
@@ -23,11 +23,11 @@ DEADLINE_S = 5.0
 
 
 class UnreadError(Exception):
-    """It could not be read; one line with the cause."""
+    """The configuration could not be read. One line with the cause."""
 
 
-class _Nobody:
-    """No token leaves this machine for a server that nobody vouches for."""
+class _NoToken:
+    """Sends no token, because the server is not verified."""
 
     def headers(self, _monotonic: float) -> Mapping[str, str]:
         return {}
@@ -37,7 +37,7 @@ class _Nobody:
 
 
 def read_forwarded(forward: PortForward, there: Connection, *, user_agent: str) -> Loaded:
-    """forward: to a kube-scheduler's port. there: as of read_configz(). Raises UnreadError."""
+    """Reads /configz by port-forward. there: as for read_configz(). Raises UnreadError."""
     try:
         return read_configz(LOCAL, there, user_agent=user_agent, dial=forward.dial)
     except ForwardError as e:
@@ -51,20 +51,20 @@ def read_forwarded(forward: PortForward, there: Connection, *, user_agent: str) 
 def read_configz(
     url: str, there: Connection, *, user_agent: str, dial: Callable[[float], socket] | None = None
 ) -> Loaded:
-    """there: where the client certificate comes from, a connection that nobody else uses. Raises UnreadError."""
+    """Reads /configz at a URL. there: provides the client certificate; used by no other client. Raises UnreadError."""
     context = there.tls.context(time.monotonic()) if there.tls is not None else ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
         client = Client(
-            Connection(url.rstrip("/"), context if url.startswith("https:") else None, _Nobody(), dial=dial),
+            Connection(url.rstrip("/"), context if url.startswith("https:") else None, _NoToken(), dial=dial),
             user_agent=user_agent,
             deadline_s=DEADLINE_S,
             attempts=1,
         )
         return loaded(client.get("/configz"))
     except (Unauthorized, Forbidden) as e:
-        raise UnreadError("it does not let you: the kubeconfig holds no client certificate with that right") from e
+        raise UnreadError("access denied: the kubeconfig has no client certificate with that right") from e
     except (KubeError, CredentialsInvalid) as e:
         raise UnreadError(f"{url} does not answer: {one_line(e, 160)}") from e
     except ConfigzError as e:

@@ -1,4 +1,4 @@
-"""What is found of the extenders, their gates, the health pods, rights and versions. Pure."""
+"""All findings of doctor: of kube-schedulers (schedulers.py), extenders, gates, health pods, rights, versions. Pure."""
 
 from collections.abc import Iterator
 
@@ -8,16 +8,19 @@ from cli.doctor.schedulers import closed_most, minor_of, nodes_of, of_schedulers
 from cli.lint.findings import Level
 from cli.lint.gates import examine as examine_gates
 
-SUPPORTED = ((1, 35), (1, 37))  # minors of Kubernetes whose kube-scheduler the tests have compared, first and last
-STATIC = "Node"  # what owns the mirror of a static pod
-RENEWAL = "readygate-extender-token"  # the units of systemd on its host
-TOKEN_WARNS, TOKEN_ENDS = 1 / 2, 1 / 4  # of a static pod's token that is left; its timer renews it at three quarters
-MIN_READY_LEAST_S = 30  # with the agent's default profile a failing check needs so long to show
+SUPPORTED = ((1, 35), (1, 37))  # first and last minor version of Kubernetes that the tests run
+STATIC = "Node"  # kind of the owner of a static pod's mirror pod
+RENEWAL = "readygate-extender-token"  # the systemd service and timer on the host of a static pod
+TOKEN_WARNS, TOKEN_ENDS = (
+    1 / 2,
+    1 / 4,
+)  # remaining share of a static pod's token; its timer renews the token at three quarters
+MIN_READY_LEAST_S = 30  # a failing check of the agent's default profile takes this long to show
 _ORDER = list(Severity)
 
 
 def examine(facts: Facts) -> list[Finding]:
-    """All findings, the worst first."""
+    """Returns all findings, the worst first."""
     found = [*of_schedulers(facts), *_of_readygate(facts)]
     return sorted(found, key=lambda one: (_ORDER.index(one.severity), one.name, one.about))
 
@@ -34,16 +37,16 @@ def _of_readygate(facts: Facts) -> Iterator[Finding]:
     known = {gate.name for gate in facts.gates}
     for order in facts.orders:
         if known and order.scope.gate and order.scope.gate not in known:
-            what = f"{order.order} names gate {order.scope.gate}, which is not configured: nobody obeys it"
-            about = f"readygate lift {order.id}, or order it of one of {', '.join(sorted(known))}"
+            what = f"{order.order} names gate {order.scope.gate}, which is not configured: it has no effect"
+            about = f"run readygate lift {order.id}, or order it for one of {', '.join(sorted(known))}"
             yield warning("order-of-no-gate", f"order {order.id}", what, about)
     for text in facts.unread:
-        yield unknown("unread", "cluster", text, "ask for the right to read it, or run doctor with another --context")
+        yield unknown("unread", "cluster", text, "request the right to read it, or run doctor with another --context")
 
 
 def _replicas(facts: Facts) -> Iterator[Finding]:
     if not facts.replicas and facts.replicas_asked:
-        yield error("no-extender", "readygate-extender", "there is no extender's pod", "run the playbook site.yml")
+        yield error("no-extender", "readygate-extender", "no pod of the extender exists", "run the playbook site.yml")
     for replica in facts.replicas:
         yield from _replica(replica)
     by_node = {replica.node for replica in facts.replicas}
@@ -54,15 +57,15 @@ def _replicas(facts: Facts) -> Iterator[Finding]:
                 "no-scheduler-on-host",
                 f"node {node}",
                 "it has the role control-plane and no kube-scheduler runs there",
-                "look at /etc/kubernetes/manifests and the kubelet's log on that host",
+                "check /etc/kubernetes/manifests and the kubelet's log on that host",
             )
     for node, scheduler in sorted(hosts.items()):
         if facts.replicas and node not in by_node:
             yield error(
                 "no-extender-beside",
                 scheduler,
-                f"no extender's pod runs on its host {node}, where it looks for one",
-                "make the extender's DaemonSet reach that node (selector, taints), or run the playbook site.yml again",
+                f"no extender runs on its host {node}, where it calls one",
+                "let the extender's DaemonSet run on that node (selector, tolerations), or rerun the playbook site.yml",
             )
 
 
@@ -72,31 +75,31 @@ def _replica(replica: Replica) -> Iterator[Finding]:
             "extender-not-ready",
             replica.name,
             "its pod is not Ready",
-            f"kubectl describe pod {replica.name}, and the log of its container extender",
+            f"run kubectl describe pod {replica.name}, and read the log of its container extender",
         )
     if replica.problem:
         yield unknown(
-            "extender-unread", replica.name, replica.problem, "ask it on its host with --server http://127.0.0.1:9377"
+            "extender-unread", replica.name, replica.problem, "query it on its host with --server http://127.0.0.1:9377"
         )
     elif replica.not_answering:
         yield error(
             "not-answering",
             replica.name,
             f"kube-scheduler gets no verdicts: {replica.not_answering}",
-            "look at the extender's log; the API server may be out of its reach",
+            "see the extender's log; it may not reach the API server",
         )
     if replica.owner == STATIC and replica.token_left_s is not None:
         yield from _token(replica, replica.token_left_s)
 
 
 def _token(replica: Replica, left_s: float) -> Iterator[Finding]:
-    """A life that is not known (an earlier release does not report it) leaves the end itself."""
+    """Findings about a token. Without its lifetime, which earlier releases do not report, only its end is one."""
     life_s = replica.token_life_s or 0.0
     if left_s >= life_s * TOKEN_WARNS and left_s > 0:
         return
     ends = f"ends in {left_s / 3600:.1f} hours" if left_s > 0 else "has ended"
     what = (
-        f"the API token of the extender {ends}, its renewal fails: two minutes after the end the extender gives no"
+        f"the API token of the extender {ends}, and its renewal fails: two minutes later the extender gives no"
         " verdicts, and in enforce no pod is placed"
     )
     remedy = (
@@ -123,7 +126,7 @@ def _configuration(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "no-cap",
             "cap",
-            "nothing limits how many nodes may be closed at once: one wrong check can close all",
+            "no cap limits how many nodes may be closed at once: one wrong check can close all",
             'set cap.cluster to "30%"',
         )
     for one in examine_gates(facts.settings):
@@ -137,8 +140,8 @@ def _gate(gate: GateFacts, facts: Facts) -> Iterator[Finding]:
         yield note(
             "shadow",
             about,
-            "it is in shadow: it refuses nothing, and shows what it would",
-            f"look at readygate status, then: readygate arm --gate {gate.name}",
+            "it is in shadow: it refuses nothing, and reports what it would refuse",
+            f"check readygate status, then run readygate arm --gate {gate.name}",
         )
     if gate.asked and gate.named_set and gate.health_set is None:
         yield error(
@@ -151,7 +154,7 @@ def _gate(gate: GateFacts, facts: Facts) -> Iterator[Finding]:
         yield error(
             "selects-nothing",
             about,
-            "its label selector matches no pod: it knows no healthy node",
+            "its label selector matches no pod: no node counts as healthy",
             "correct healthPods.namespace and healthPods.labelSelector",
         )
     if gate.health_set is not None:
@@ -164,14 +167,14 @@ def _health_set(about: str, pods: HealthSet, facts: Facts) -> Iterator[Finding]:
         yield error(
             "no-readiness-probe",
             where,
-            "no container has a readiness probe: Ready says only that processes run",
-            "give it a readinessProbe, or a gate condition that says whether the node works",
+            "no container has a readiness probe: Ready means only that processes run",
+            "add a readinessProbe, or a gate condition that reports whether the node works",
         )
     if pods.strategy != "RollingUpdate":
         yield note(
             "update-on-delete",
             where,
-            f"its update strategy is {pods.strategy}: who deletes pods decides how many nodes lose theirs at once",
+            f"its update strategy is {pods.strategy}: nothing limits how many nodes lose their pod at once",
         )
         return
     limit = closed_most(facts)
@@ -187,7 +190,7 @@ def _health_set(about: str, pods: HealthSet, facts: Facts) -> Iterator[Finding]:
         yield warning(
             "no-min-ready",
             where,
-            f"minReadySeconds is {pods.min_ready_s}: an image that breaks late reaches many nodes first",
+            f"minReadySeconds is {pods.min_ready_s}: an image that fails late reaches many nodes first",
             f"set minReadySeconds to {2 * MIN_READY_LEAST_S}",
         )
 
@@ -214,7 +217,7 @@ def _versions(facts: Facts) -> Iterator[Finding]:
             "releases-differ",
             "readygate-extender",
             f"the replicas are of the releases {', '.join(sorted(releases))}",
-            "let the roll-out end, or look why it does not",
+            "wait for the roll-out, or find out why it does not finish",
         )
     elif releases and releases != {facts.cli_release}:
         yield note(
@@ -227,6 +230,6 @@ def _versions(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 "version-unsupported",
                 about,
-                f"it is {version}; known are {first[0]}.{first[1]} to {last[0]}.{last[1]}",
+                f"it is {version}; tested versions are {first[0]}.{first[1]} to {last[0]}.{last[1]}",
                 "update readygate or the cluster, or try it in shadow first",
             )

@@ -17,23 +17,23 @@ STYLES = {
 def headline(facts: Facts, found: Sequence[Finding]) -> str:
     """The answer in one line."""
     numbers = {severity: sum(one.severity is severity for one in found) for severity in Severity}
-    told = [f"{number} {severity.value}{'s' if number > 1 else ''}" for severity, number in numbers.items() if number]
+    parts = [f"{number} {severity.value}{'s' if number > 1 else ''}" for severity, number in numbers.items() if number]
     read = sum(scheduler.loaded is not None for scheduler in facts.schedulers)
-    looked = (
-        f"looked at {count(facts.nodes, 'node')}, {count(len(facts.replicas), 'extender')}, "
+    checked = (
+        f"checked {count(facts.nodes, 'node')}, {count(len(facts.replicas), 'extender')}, "
         f"the configuration of {read} of {len(facts.schedulers)} schedulers"
     )
-    return f"{', '.join(told).replace('unknowns', 'unknown') or 'Nothing to complain about'}; {looked}."
+    return f"{', '.join(parts).replace('unknowns', 'unknown') or 'No findings'}; {checked}."
 
 
 def render(facts: Facts, found: Sequence[Finding], width: int) -> Page:
-    told = wrapped(line(headline(facts, found)), width)
+    page = wrapped(line(headline(facts, found)), width)
     for one in found:
-        told.append(EMPTY)
+        page.append(EMPTY)
         severity = span(one.severity.value.upper(), STYLES[one.severity])
         head = line(severity, " ", span(one.name, Style.STRONG), ": ", one.about)
-        told += wrapped(head, width, hang=2)
-        told += wrapped(line(span(one.evidence)), width, indent=2)
+        page += wrapped(head, width, hang=2)
+        page += wrapped(line(span(one.evidence)), width, indent=2)
         if one.remedy:
-            told += wrapped(line("remedy: ", span(one.remedy)), width, indent=2, hang=10)
-    return told
+            page += wrapped(line("remedy: ", span(one.remedy)), width, indent=2, hang=10)
+    return page

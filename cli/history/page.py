@@ -1,4 +1,4 @@
-"""`readygate history`: what has happened, the newest first. Pure."""
+"""The page of `readygate history`: the changes, newest first. Pure."""
 
 from dataclasses import dataclass
 
@@ -7,16 +7,16 @@ from extender.web.report import Change, HistoryTold
 
 _COLUMNS = (
     Column("AGO", right=True),
-    Column("WHAT"),
+    Column("CHANGE"),
     Column("NODE"),
     Column("GATE"),
-    Column("BECAUSE", flexible=True),
+    Column("CAUSE", flexible=True),
 )
 _WORDS = {
     "closed": ("closed", Style.BAD),
     "opened": ("opened", Style.GOOD),
     "held": ("held", Style.HELD),
-    "released": ("let go", Style.PLAIN),
+    "released": ("released", Style.PLAIN),
     "cap": ("cap reached", Style.HELD),
     "storm": ("storm begins", Style.BAD),
     "stormEnded": ("storm ends", Style.GOOD),
@@ -26,28 +26,32 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class History:
-    """replica: whose memory it is. wanted: what was asked for, in words."""
+    """What the page shows."""
 
-    replica: str
-    told: HistoryTold
-    wanted: str = ""
+    replica: str  # the extender whose memory is shown
+    answer: HistoryTold
+    filter: str = ""  # the filters in words, as ` of node n-1`
 
 
 def headline(history: History) -> str:
-    told = history.told
-    back = "" if told.since_start_seconds is None else f" in {age(told.since_start_seconds)}, as far as we remember"
-    number = f"{count(len(told.events), 'change')}{history.wanted}{back}"
-    return f"The newest {number.removeprefix('1 ')}; there are more" if told.continue_ else number
+    answer = history.answer
+    back = (
+        ""
+        if answer.since_start_seconds is None
+        else f" in the {age(answer.since_start_seconds)} that the extender remembers"
+    )
+    number = f"{count(len(answer.events), 'change')}{history.filter}{back}"
+    return f"The newest {number.removeprefix('1 ')}; there are more" if answer.continue_ else number
 
 
 def render(history: History, width: int, *, problems: tuple[str, ...] = ()) -> Page:
     lines = wrapped(line(span(f"{headline(history)}.", Style.STRONG)), width)
-    if history.told.forgotten:
-        lines += wrapped(line(f"{history.told.forgotten:,} older ones are forgotten."), width)
+    if history.answer.forgotten:
+        lines += wrapped(line(f"{history.answer.forgotten:,} older changes were dropped."), width)
     for problem in problems:
         lines += wrapped(line(Span("! ", Style.HELD), problem), width, hang=2)
-    if history.told.events:
-        lines += [EMPTY, *table(_COLUMNS, [row(one) for one in history.told.events], width)]
+    if history.answer.events:
+        lines += [EMPTY, *table(_COLUMNS, [row(one) for one in history.answer.events], width)]
     return lines
 
 
@@ -64,6 +68,6 @@ def row(change: Change) -> list[Span]:
 
 
 def sentence(change: Change) -> str:
-    """One change in one line, for those who watch without a terminal."""
-    _, what, node, gate, why = (part.text for part in row(change))
-    return f"{node} {what} (gate {gate}): {why}"
+    """One change in one line, for a watch without a terminal."""
+    _, what, node, gate, cause = (part.text for part in row(change))
+    return f"{node} {what} (gate {gate}): {cause}"

@@ -1,4 +1,4 @@
-"""`readygate impact`: what a gate in shadow would have done had it been armed."""
+"""`readygate impact`: shows what gates in shadow would have done if they had been armed."""
 
 import argparse
 
@@ -7,63 +7,65 @@ import msgspec
 from cli.impact import page
 from cli.shared import terminal
 from cli.shared.arguments import Commands, add_output, add_servers, command
-from cli.shared.errors import CANNOT_KNOW, CommandError
+from cli.shared.errors import EXIT_UNKNOWN, CommandError
 from cli.shared.merge_answers import longest
-from cli.shared.queries import Asking
+from cli.shared.queries import Queries
 from extender.web.report import Impact, ImpactTold
 
 EXIT_CODES = """\
   0    every gate in shadow would have done nothing, or none is in shadow
   1    a gate in shadow would have closed or refused something
-  3    nobody can know: no extender answers, or none has decided or gives kube-scheduler verdicts
+  3    unknown: no extender answers, or none has decided or gives kube-scheduler verdicts
 """
 
 
 def register(commands: Commands) -> None:
-    parser = command(commands, "impact", "what gates in shadow would have done", EXIT_CODES)
+    parser = command(commands, "impact", "show what gates in shadow would have done", EXIT_CODES)
     add_servers(parser)
     add_output(parser)
     parser.set_defaults(run=run)
 
 
 class Report(msgspec.Struct, frozen=True, rename="camel"):
-    """The document of `-o json`. replica: whose memory it is; another, whom kube-scheduler does not ask, has none."""
+    """The document of `-o json`."""
 
-    replica: str
-    first: str
+    replica: str  # the extender whose memory is shown: the one that kube-scheduler called most
+    first: str  # the answer in one or two sentences
     gates: tuple[Impact, ...]
     problems: tuple[str, ...]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    asking = Asking(arguments)
+    queries = Queries(arguments)
     if arguments.watch:
-        return terminal.watch(lambda: look(asking), arguments.output)
-    return terminal.show_view(look(asking), arguments.output)
+        return terminal.watch(lambda: view(queries), arguments.output)
+    return terminal.show_view(view(queries), arguments.output)
 
 
-def look(asking: Asking) -> terminal.View:
+def view(queries: Queries) -> terminal.View:
     """Raises CommandError."""
-    heard = asking.hear("impact", ImpactTold)
-    # Who was asked the most tells the most: kube-scheduler's leader asks one of them.
+    replies = queries.ask_all("impact", ImpactTold)
+    # Only the extender that the leading kube-scheduler calls counts refusals.
     busiest = {
-        name: told for name, told in heard.answers.items() if _calls(told) == max(map(_calls, heard.answers.values()))
+        name: answer
+        for name, answer in replies.answers.items()
+        if _calls(answer) == max(map(_calls, replies.answers.values()))
     }
-    found = longest(busiest)
-    if found is None:
-        raise CommandError("; ".join(dict.fromkeys(heard.problems)), code=CANNOT_KNOW)
-    replica, told = found
-    shadow = [gate for gate in told.gates if not gate.armed]
+    chosen = longest(busiest)
+    if chosen is None:
+        raise CommandError("; ".join(dict.fromkeys(replies.problems)), code=EXIT_UNKNOWN)
+    replica, answer = chosen
+    shadow = [gate for gate in answer.gates if not gate.armed]
     return terminal.View(
-        code=CANNOT_KNOW
-        if told.not_answering or not told.gates
+        code=EXIT_UNKNOWN
+        if answer.not_answering or not answer.gates
         else int(any(gate.would_close_most or gate.would_refuse_calls for gate in shadow)),
-        page=lambda width: page.render(told, width, problems=heard.problems, program=asking.program),
-        headline=page.first(told),
-        key=[(gate.gate, gate.armed, gate.would_close, gate.would_refuse_calls) for gate in told.gates],
-        document=Report(replica, page.first(told), told.gates, heard.problems),
+        page=lambda width: page.render(answer, width, problems=replies.problems, program=queries.program),
+        headline=page.first(answer),
+        key=[(gate.gate, gate.armed, gate.would_close, gate.would_refuse_calls) for gate in answer.gates],
+        document=Report(replica, page.first(answer), answer.gates, replies.problems),
     )
 
 
-def _calls(told: ImpactTold) -> int:
-    return sum(gate.would_refuse_calls for gate in told.gates)
+def _calls(answer: ImpactTold) -> int:
+    return sum(gate.would_refuse_calls for gate in answer.gates)

@@ -11,6 +11,7 @@ FIRST_SHOWN = 5
 
 
 def listed(orders: tuple[Order, ...], faults: tuple[str, ...], wall: float, width: int) -> Page:
+    """The list of orders. faults: invalid entries."""
     page: Page = []
     if orders:
         columns = ("ID", "ORDER", "FOR", "UNTIL", "BY")
@@ -24,7 +25,7 @@ def listed(orders: tuple[Order, ...], faults: tuple[str, ...], wall: float, widt
         ]
         page += table([*map(Column, columns), Column("REASON", flexible=True, label="reason")], rows, width)
     elif not faults:
-        page += [line("No operator has ordered anything.")]
+        page += [line("There are no orders.")]
     if faults:
         page += [EMPTY] if orders else []
         for fault in faults:
@@ -35,15 +36,15 @@ def listed(orders: tuple[Order, ...], faults: tuple[str, ...], wall: float, widt
 def written(
     order: Order, wall: float, program: str, width: int, first: Sequence[Order] = (), shadow: Sequence[str] = ()
 ) -> Page:
-    """first: orders that go before it. shadow: gates that it cannot make refuse anything."""
+    """The order that was written. first: orders that take precedence. shadow: gates that refuse nothing anyway."""
     what = f"{order.scope}: {DOES[order.kind]}, {entries.until(order.expires, wall)}"
     page = wrapped(line(what), width, hang=2)
     for one in first[:FIRST_SHOWN]:
         by = f" by {one.author}" if one.author else ""
-        page += wrapped(line(f"but {one.id} goes before it: {one.kind} of {one.scope}{by}"), width, indent=2, hang=4)
+        page += wrapped(line(f"but {one.id} takes precedence: {one.kind} of {one.scope}{by}"), width, indent=2, hang=4)
     if len(first) > FIRST_SHOWN:
         page += wrapped(line(f"and {len(first) - FIRST_SHOWN} more: {program} orders"), width, indent=2)
     if shadow:
-        gates = f"gate {shadow[0]} is" if len(shadow) == 1 else f"gates {entries.alike(shadow)} are"
-        page += wrapped(line(f"but {gates} in shadow: nothing is refused until armed"), width, indent=2, hang=4)
-    return [*page, line(f"  take it back: {program} lift {order.id}")]
+        gates = f"gate {shadow[0]} is" if len(shadow) == 1 else f"gates {entries.some_of(shadow)} are"
+        page += wrapped(line(f"but {gates} in shadow: nothing is refused until it is armed"), width, indent=2, hang=4)
+    return [*page, line(f"  lift it: {program} lift {order.id}")]

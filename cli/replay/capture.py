@@ -1,4 +1,4 @@
-"""Fills a tape from the API server: the same lists and watches as an extender's, written instead of decided on."""
+"""Writes a recording: lists and watches like an extender, but writes what it receives to a file."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -21,17 +21,14 @@ Do = Literal["replace", "upsert", "remove"]
 
 
 class Recorder:
-    """In place of the index and of what is around the nodes: the methods that reflectors call.
-
-    fault: why nothing more can be written, "" while it can. lines: written so far.
-    """
+    """Writes what the reflectors receive. Has the methods of the stores that an extender's reflectors fill."""
 
     def __init__(self, settings: Settings, file: BinaryIO, wall: Callable[[], float]) -> None:
         self._file = file
         self._wall = wall
         self._lock = threading.Lock()
-        self.fault = ""
-        self.lines = 0
+        self.fault = ""  # why the file cannot be written any more
+        self.lines = 0  # written so far
         lists = dict.fromkeys(one.pods for one in speakers_of(settings))
         self.lists: Mapping[str, PodList] = {f"pods/{place}": one for place, one in enumerate(lists)}
         self.namespaces: Sequence[str] = tuple(
@@ -40,8 +37,8 @@ class Recorder:
         self.config_map = settings.orders.config_map
         for name, of in (("nodes", recording.NODES), ("orders", recording.ORDERS)):
             self._take(name, of)
-        self.kubelets = Taken(self._write, recording.LEASES)
-        self.agents = Taken(self._write, recording.AGENTS)
+        self.kubelets = LeaseStore(self._write, recording.LEASES)
+        self.agents = LeaseStore(self._write, recording.AGENTS)
 
     replace_nodes: Callable[[Sequence[Any]], None]
     upsert_node: Callable[[Any], None]
@@ -81,7 +78,7 @@ class Recorder:
         self._put(recording.seen(self._wall(), do, of, objects))
 
     def _put(self, line: bytes) -> None:
-        with self._lock:  # over a write into a buffer of this file
+        with self._lock:  # held while one line is written to the file
             if self.fault:
                 return
             try:
@@ -89,12 +86,12 @@ class Recorder:
                 self._file.flush()
                 self.lines += 1
             except OSError as e:
-                self.fault = f"cannot write: {one_line(e.strerror or e)}; give the file room"
+                self.fault = f"cannot write: {one_line(e.strerror or e)}; free disk space"
 
 
 @dataclass(frozen=True)
-class Taken:
-    """In place of the beats of one kind: a store of one reflector."""
+class LeaseStore:
+    """Has the methods of the store of a reflector of Leases."""
 
     write: Callable[[Do, str, Sequence[object]], None]
     of: str
@@ -110,7 +107,7 @@ class Taken:
 
 
 def watches(settings: Settings, recorder: Recorder, client: Client) -> Watches:
-    """The reflectors that fill it, not started."""
+    """Creates the reflectors of a recording, without starting them."""
     made = Watches(client)
     made.nodes(recorder)  # type: ignore[arg-type]
     if settings.heartbeat.limit_seconds:
@@ -122,7 +119,7 @@ def watches(settings: Settings, recorder: Recorder, client: Client) -> Watches:
 
 
 def run(made: Watches, recorder: Recorder, waited: Callable[[], bool]) -> None:
-    """Until waited() says that it is over, or nothing can be written. Ends all threads."""
+    """Records until waited() returns True or the file cannot be written. Ends all threads."""
     services: list[Service] = list(made.caches.values())
     lifecycle.start_all(services)
     try:

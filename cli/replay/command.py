@@ -1,4 +1,4 @@
-"""`readygate record` and `readygate replay`: arguments, page, exit codes."""
+"""`readygate record` writes a recording; `readygate replay` compares two configurations on it."""
 
 import argparse
 import logging
@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from cli.doctor.cluster import CONFIGURATION, NO_CONFIG_MAP, ConfigMapTold, DaemonSetTold
+from cli.doctor.cluster import CONFIGURATION, NO_CONFIG_MAP, ConfigMap, DaemonSet
 from cli.replay import capture, page, recording
-from cli.replay.differences import Played, differences, sums
+from cli.replay.differences import ReplayResult, differences, totals_of
 from cli.replay.player import Player
-from cli.replay.recording import Head, TapeError
+from cli.replay.recording import Head, RecordingError
 from cli.shared import configuration, extender_client, terminal
 from cli.shared.arguments import Commands, add_api, add_output, command
 from cli.shared.errors import CommandError, api_problem
@@ -28,11 +28,11 @@ from kube import contract, paths
 from kube.errors import CredentialsInvalid, KubeError, NotFound
 
 RECORD_CODES = """  0    recorded, also when stopped by Ctrl-C or SIGTERM
-  1    it could not be written, or the API server gave nothing
-  3    there is no kubeconfig that can be used
+  1    the file could not be written, or the API server sent nothing
+  3    no kubeconfig can be used
 """
-REPLAY_CODES = """  0    both configurations say the same of every node at every moment
-  1    they differ
+REPLAY_CODES = """  0    both configurations decide the same for every node at every moment
+  1    the decisions differ
 """
 FOR_S = 600.0
 TURN_S = 0.2
@@ -40,27 +40,29 @@ LISTED_WITHIN_S = 30.0
 
 
 def register(commands: Commands) -> None:
-    parser = command(commands, "record", "write down what an extender sees, for readygate replay", RECORD_CODES)
+    parser = command(commands, "record", "record what an extender reads, for readygate replay", RECORD_CODES)
     parser.add_argument("file", type=Path, metavar="FILE", help="must not exist yet")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="of the extender; default: that of the cluster")
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="the extender's configuration; default: read it from the cluster"
+    )
     parser.add_argument("--for", dest="seconds", type=_seconds, default=FOR_S, metavar="TIME", help="default: 10m")
     add_api(parser)
     parser.set_defaults(run=run_record)
     parser = command(
         commands,
         "replay",
-        "what another configuration would have made of a recording, and where it differs",
+        "show what another configuration would have decided on a recording",
         REPLAY_CODES,
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="of readygate record")
+    parser.add_argument("file", type=Path, metavar="FILE", help="a recording of readygate record")
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the configuration to try")
-    parser.add_argument("--against", type=Path, metavar="FILE", help="default: the one that was recorded with")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="default: the recorded configuration")
     add_output(parser, watch=False)
     parser.set_defaults(run=run_replay)
 
 
 def _seconds(text: str) -> float:
-    """ "90", "90s", "10m", "2h"."""
+    """Parses "90", "90s", "10m" or "2h"."""
     unit = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(text[-1:], 0.0)
     number = text[:-1] if unit else text
     try:
@@ -68,7 +70,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         found = -1.0
     if not 0 < found <= 7 * 86400:
-        raise argparse.ArgumentTypeError(f"{one_line(text, 40)} is no time, allowed: as 90s, 10m, 2h, up to 168h")
+        raise argparse.ArgumentTypeError(f"{one_line(text, 40)} is not a duration; write 90s, 10m or 2h, at most 168h")
     return found
 
 
@@ -83,11 +85,11 @@ def run_record(arguments: argparse.Namespace) -> int:
     try:
         descriptor = os.open(arguments.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as e:
-        raise CommandError(f"cannot make {arguments.file}: {e.strerror}; name another file", code=EXIT_USAGE) from e
+        raise CommandError(f"cannot create {arguments.file}: {e.strerror}; name another file", code=EXIT_USAGE) from e
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())
-    logging.getLogger("kube").addHandler(logging.NullHandler())  # what could not be read is said at the end
+    logging.getLogger("kube").addHandler(logging.NullHandler())  # what could not be read is reported at the end
     began = time.monotonic()
     with os.fdopen(descriptor, "wb") as file:
         file.write(recording.written(Head(recording.FORMAT, product_version(), time.time(), _text(text))))
@@ -108,12 +110,14 @@ def run_record(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{arguments.file}: {recorder.fault}", code=EXIT_FAILED)
     if unread:
         raise CommandError(
-            f"the API server gave no {', '.join(unread)}: may you list and watch them? The recording is of no use",
+            f"the API server sent no {', '.join(unread)}, so the recording is useless; check your rights to list and "
+            "watch them",
             code=EXIT_FAILED,
         )
     if silent:
         print(
-            f"not recorded, for the API server gave none: {', '.join(silent)}; may you list and watch them?",
+            f"not recorded, because the API server sent none: {', '.join(silent)}; check your rights to list and watch "
+            "them",
             file=sys.stderr,
         )
     print(f"{recorder.lines} lines of {time.monotonic() - began:.0f} s in {arguments.file}")
@@ -125,21 +129,21 @@ def _text(configuration: bytes | str) -> str:
 
 
 def _deployed(arguments: argparse.Namespace) -> str:
-    """The configuration of the extender that runs in the cluster."""
+    """Reads the configuration of the extender from the cluster. Raises CommandError."""
     remedy = "name a file with --config"
     namespace, api = arguments.readygate_namespace, extender_client.api_client(arguments)
     try:
         path = paths.daemon_set(namespace, contract.NAME_EXTENDER)
-        name = msgspec.json.decode(api.get(path), type=DaemonSetTold).configured_by
-        told = api.get(paths.config_map(namespace, name)) if name else b"{}"
-        data = msgspec.json.decode(told, type=ConfigMapTold).data or {}
+        name = msgspec.json.decode(api.get(path), type=DaemonSet).configured_by
+        body = api.get(paths.config_map(namespace, name)) if name else b"{}"
+        data = msgspec.json.decode(body, type=ConfigMap).data or {}
     except NotFound as e:
         raise CommandError(f"{NO_CONFIG_MAP}; {remedy}", code=EXIT_FAILED) from e
     except (KubeError, CredentialsInvalid) as e:
         problem = api_problem(e, "read the extender's ConfigMap")
         raise CommandError(f"{problem}; or {remedy}", code=EXIT_FAILED) from e
     if CONFIGURATION not in data:
-        raise CommandError(f"the extender's ConfigMap holds no {CONFIGURATION}; {remedy}", code=EXIT_FAILED)
+        raise CommandError(f"the extender's ConfigMap has no {CONFIGURATION}; {remedy}", code=EXIT_FAILED)
     return data[CONFIGURATION]
 
 
@@ -164,25 +168,25 @@ def _head(path: Path) -> Head:
         with path.open("rb") as file:
             return recording.head_of(file.readline())
     except OSError as e:
-        raise CommandError(f"cannot read {path}: {e.strerror}; is that the recording?", code=EXIT_USAGE) from e
-    except TapeError as e:
+        raise CommandError(f"cannot read {path}: {e.strerror}; name the recording", code=EXIT_USAGE) from e
+    except RecordingError as e:
         raise CommandError(f"{path}: {e}", code=EXIT_USAGE) from e
 
 
-def _played(path: Path, head: Head, settings: Settings) -> Played:
+def _played(path: Path, head: Head, settings: Settings) -> ReplayResult:
     try:
         with path.open("rb") as file:
             file.readline()
             return Player(settings, head).play(recording.lines_of(file))
     except OSError as e:
-        raise CommandError(f"cannot read {path}: {e.strerror}; is that the recording?", code=EXIT_USAGE) from e
-    except TapeError as e:
+        raise CommandError(f"cannot read {path}: {e.strerror}; name the recording", code=EXIT_USAGE) from e
+    except RecordingError as e:
         raise CommandError(f"{path}: {e}", code=EXIT_USAGE) from e
 
 
-def view_of(before: Played, after: Played) -> View:
+def view_of(before: ReplayResult, after: ReplayResult) -> View:
     found = differences(before, after)
-    totals = (sums(before), sums(after))
+    totals = (totals_of(before), totals_of(after))
     return View(
         code=1 if found else 0,
         page=lambda width: page.render(before, totals, found, width),

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from cli.replay.differences import Difference, Played, Sums
+from cli.replay.differences import Difference, ReplayResult, Totals
 from cli.shared.layout import EMPTY, Column, Page, Span, Style, count, line, span, table, wrapped
 
 SHOWN_MOST = 50
 
 
-def headline(played: Played, found: Sequence[Difference]) -> str:
+def headline(played: ReplayResult, found: Sequence[Difference]) -> str:
     """The answer in one line."""
     lasted = f"{played.ended - played.began:.0f} s of recording"
     if not found:
@@ -18,9 +18,9 @@ def headline(played: Played, found: Sequence[Difference]) -> str:
     return f"{count(len(found), 'difference')} at {count(nodes, 'node')} in {lasted}."
 
 
-def render(played: Played, totals: tuple[Sums, Sums], found: Sequence[Difference], width: int) -> Page:
-    told = wrapped(line(headline(played, found)), width)
-    told.append(EMPTY)
+def render(played: ReplayResult, totals: tuple[Totals, Totals], found: Sequence[Difference], width: int) -> Page:
+    page = wrapped(line(headline(played, found)), width)
+    page.append(EMPTY)
     columns = [
         Column(""),
         Column("CLOSURES", right=True),
@@ -28,10 +28,10 @@ def render(played: Played, totals: tuple[Sums, Sums], found: Sequence[Difference
         Column("CLOSED FOR", right=True),
         Column("HELD"),
     ]
-    told += table(columns, [_sums_row("before", totals[0]), _sums_row("after", totals[1])], width)
+    page += table(columns, [_sums_row("before", totals[0]), _sums_row("after", totals[1])], width)
     if not found:
-        return told
-    told.append(EMPTY)
+        return page
+    page.append(EMPTY)
     columns = [
         Column("AT (UTC)"),
         Column("FOR"),
@@ -41,13 +41,13 @@ def render(played: Played, totals: tuple[Sums, Sums], found: Sequence[Difference
         Column("AFTER", True, "after"),
     ]
     days = _day(played.began) != _day(played.ended)
-    told += table(columns, [_row(one, days=days) for one in found[:SHOWN_MOST]], width)
+    page += table(columns, [_row(one, days=days) for one in found[:SHOWN_MOST]], width)
     if len(found) > SHOWN_MOST:
-        told.append(line(span(f"... and {len(found) - SHOWN_MOST} more; -o json has all", Style.FAINT)))
-    return told
+        page.append(line(span(f"... and {len(found) - SHOWN_MOST} more; -o json has all", Style.FAINT)))
+    return page
 
 
-def _sums_row(name: str, total: Sums) -> list[Span]:
+def _sums_row(name: str, total: Totals) -> list[Span]:
     held = ", ".join(f"{number} by {who}" for who, number in total.held.items()) or "none"
     return [span(name), span(total.closures), span(total.most_closed), span(f"{total.closed_s:.0f} s"), span(held)]
 
@@ -57,7 +57,7 @@ def _day(wall: float) -> str:
 
 
 def _row(one: Difference, *, days: bool) -> list[Span]:
-    """days: whether the recording is of several."""
+    """One difference. days: whether the recording spans several days."""
     lasted = "the rest" if one.until is None else f"{one.until - one.at:.0f} s"
     at = datetime.fromtimestamp(one.at, UTC).strftime("%H:%M:%S")
     return [
@@ -65,12 +65,12 @@ def _row(one: Difference, *, days: bool) -> list[Span]:
         span(lasted),
         span(one.node),
         span(one.gate),
-        span(_said(one.before, one)),
-        span(_said(one.after, one)),
+        span(_decision(one.before, one)),
+        span(_decision(one.after, one)),
     ]
 
 
-def _said(reason: str | None, one: Difference) -> str:
+def _decision(reason: str | None, one: Difference) -> str:
     if reason is None:
         return "no such gate"
     if reason:

@@ -1,6 +1,6 @@
-"""The file of a recording: a head, then what was seen, one JSON object a line. Pure.
+"""The file format of a recording: a head, then what was received, one JSON object per line. Pure.
 
-The last line of a recording that was cut off may be half a line; it is left out.
+The last line may be incomplete, if recording was interrupted. It is ignored.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,27 +12,25 @@ FORMAT = 1
 NODES, LEASES, AGENTS, ORDERS = "nodes", "leases", "leases of agents", "orders"
 
 
-class TapeError(Exception):
-    """The file is no recording, or none for what is asked. One line with the remedy."""
+class RecordingError(Exception):
+    """The file is not a recording, or lacks something. One line with cause and remedy."""
 
 
 class Head(msgspec.Struct, frozen=True, rename="camel"):
-    """The first line. configuration: of the extender that the recording was made for, YAML. at: seconds since 1970."""
+    """The first line."""
 
-    recording: int
+    recording: int  # the version of the format
     release: str
-    at: float
-    configuration: str
+    at: float  # seconds since the epoch
+    configuration: str  # of the extender, YAML
 
 
 class Line(msgspec.Struct, frozen=True):
-    """What one list or watch has brought. of: which; `pods NAMESPACE SELECTOR` and `daemonsets NAMESPACE` have more
-    than one. do: all of them anew, one more or changed, one gone; `end`: when the recording ended.
-    """
+    """One event of a list or watch."""
 
-    at: float
-    do: Literal["replace", "upsert", "remove", "end"]
-    of: str = ""
+    at: float  # seconds since the epoch
+    do: Literal["replace", "upsert", "remove", "end"]  # `end`: the recording ended
+    of: str = ""  # which list: NODES, LEASES, AGENTS, ORDERS, of_pods() or of_daemon_sets()
     objects: list[msgspec.Raw] = []
 
 
@@ -42,11 +40,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def written(line: Head | Line) -> bytes:
+    """Encodes a line of the file."""
     return _encode(line) + b"\n"
 
 
 def seen(at: float, do: Literal["replace", "upsert", "remove"], of: str, objects: Sequence[object]) -> bytes:
-    """A Line, written."""
+    """Encodes an event."""
     return written(Line(at, do, of, [msgspec.Raw(_encode(one)) for one in objects]))
 
 
@@ -59,22 +58,22 @@ def of_daemon_sets(namespace: str) -> str:
 
 
 def head_of(first: bytes) -> Head:
-    """Raises TapeError."""
+    """Decodes the first line. Raises RecordingError."""
     try:
         head = _head.decode(first)
     except (msgspec.DecodeError, UnicodeDecodeError) as e:
-        raise TapeError("it is no recording; make one with: readygate record") from e
+        raise RecordingError("it is not a recording; create one with readygate record") from e
     if head.recording != FORMAT:
-        raise TapeError(f"it is a recording of format {head.recording}, this release reads {FORMAT}; record anew")
+        raise RecordingError(f"it is a recording of format {head.recording}, this release reads {FORMAT}; record again")
     return head
 
 
 def lines_of(rest: Iterable[bytes]) -> Iterator[Line]:
-    """The lines behind the head. Raises TapeError."""
+    """Decodes the lines after the head. Raises RecordingError."""
     for number, text in enumerate(rest, 2):
         if not text.endswith(b"\n"):
             return
         try:
             yield _line.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError) as e:
-            raise TapeError(f"line {number} is none of a recording; record anew") from e
+            raise RecordingError(f"line {number} is invalid; record again") from e

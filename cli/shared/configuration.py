@@ -1,4 +1,4 @@
-"""A configuration file of the extender that is named on the command line."""
+"""Reads and parses a configuration file of the extender that is named on the command line."""
 
 from pathlib import Path
 
@@ -10,15 +10,15 @@ from extender.settings import Settings
 
 
 def read(path: Path) -> bytes:
-    """Raises CommandError."""
+    """Reads the file. Raises CommandError."""
     try:
         return path.read_bytes()
     except OSError as e:
-        raise CommandError(f"cannot read {path}: {e.strerror}; name a file that is there", code=EXIT_USAGE) from e
+        raise CommandError(f"cannot read {path}: {e.strerror}; name an existing file", code=EXIT_USAGE) from e
 
 
 def parsed(text: bytes | str, what: str) -> Settings:
-    """what: the text's name in an error. Raises CommandError."""
+    """Parses a configuration. what: its name in an error. Raises CommandError."""
     try:
         return extender_settings.parse(text)
     except SettingsError as e:
@@ -26,5 +26,5 @@ def parsed(text: bytes | str, what: str) -> Settings:
 
 
 def settings_of(path: Path) -> Settings:
-    """Raises CommandError."""
+    """Reads and parses the file. Raises CommandError."""
     return parsed(read(path), str(path))

@@ -1,8 +1,7 @@
-"""Finds the extenders and asks all of them at once: through the API server, with the user's rights, or by URL.
+"""Finds the extenders and queries all of them at once: through the API server with the user's rights, or by URL.
 
-Through the API server: the extender's pods are listed by their label, and the status API of each, which listens on
-loopback of its host, is asked by port-forward. Nothing but the API server needs to be reachable, and it authorizes the
-user.
+Through the API server: the extender's pods are listed by their label. The status API of each pod listens on loopback of
+its host and is reached by port-forward. Only the API server must be reachable, and it authorizes the user.
 """
 
 import argparse
@@ -23,8 +22,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from cli.shared.errors import CANNOT_KNOW, CommandError, api_problem
-from cli.shared.merge_answers import Said
+from cli.shared.errors import EXIT_UNKNOWN, CommandError, api_problem
+from cli.shared.merge_answers import Reply
 from cli.shared.port_forward import ForwardError, PortForward
 from component.command import EXIT_USAGE, product_version
 from component.text import one_line
@@ -35,45 +34,45 @@ from kube.client import Client
 from kube.errors import CredentialsInvalid, KubeError
 from kube.objects import UNREADABLE, ObjectMeta
 
-PEOPLE_PORT = 9377
-USUAL = "~/.kube/config"
-LOCAL = f"http://127.0.0.1:{PEOPLE_PORT}"
+STATUS_PORT = 9377
+DEFAULT_KUBECONFIG = "~/.kube/config"
+LOCAL = f"http://127.0.0.1:{STATUS_PORT}"
 API = "/api/v1/"
-DEADLINE_S = 5.0  # of one question; all are asked at once
+DEADLINE_S = 5.0  # of one request; all extenders are queried at once
 REPLICAS_MOST = 64
 FIND_EVERY_S = 10.0
 NO_KUBECONFIG = "there is no kubeconfig: name one with --kubeconfig or KUBECONFIG"
-NO_LIST = "the API server gives no list of pods: is the kubeconfig's server one?"
-# An extender that is named by --server may be reached by any name of its host.
-MARK: Mapping[str, str] = {NO_BROWSER_HEADER: "readygate"}
+NO_POD_LIST = "the answer is no list of pods; check the server in the kubeconfig"
+# With this header, which no script in a browser can set, the status API accepts any name of its host.
+HEADERS: Mapping[str, str] = {NO_BROWSER_HEADER: "readygate"}
 
 
 class NoExtenderError(CommandError):
-    """The API server knows no pod of an extender."""
+    """The API server lists no pod of an extender."""
 
 
 class Extenders(Protocol):
-    def ask(self, path: str, query: Mapping[str, str] | None = None, *, only: str = "") -> list[Said]:
-        """What each says to GET /api/v1/`path`, or only the one of that name. Raises CommandError."""
+    def ask(self, path: str, query: Mapping[str, str] | None = None, *, only: str = "") -> list[Reply]:
+        """GETs /api/v1/`path` from each extender, or only from the extender `only`. Raises CommandError."""
         ...
 
 
 @dataclass(frozen=True)
 class Target:
-    """One replica: who it is, where it is asked, what to do where nothing answers."""
+    """One extender and how to reach it."""
 
-    name: str
-    host: str
+    name: str  # of its pod, or its URL
+    host: str  # its node, "" if unknown
     client: Client
-    explain: Callable[[KubeError, str], str]
-    forward: PortForward | None = None
+    explain: Callable[[KubeError, str], str]  # (error, name) to one line with cause and remedy
+    forward: PortForward | None = None  # None for a URL
 
 
 class _Anonymous:
     """The status API authenticates no client."""
 
     def headers(self, _monotonic: float) -> Mapping[str, str]:
-        return MARK
+        return HEADERS
 
     def refresh(self) -> None:
         return
@@ -84,31 +83,33 @@ def user_agent() -> str:
 
 
 def kubeconfig_of(arguments: argparse.Namespace) -> str | None:
-    """Path of the user's own, or several with `:` between; None where there is none."""
+    """The path of the user's kubeconfig, or several paths separated by `:`; None without one."""
     named = arguments.kubeconfig or os.environ.get("KUBECONFIG")
-    return named or (USUAL if arguments.context or Path(USUAL).expanduser().is_file() else None)
+    return named or (
+        DEFAULT_KUBECONFIG if arguments.context or Path(DEFAULT_KUBECONFIG).expanduser().is_file() else None
+    )
 
 
 def connection(arguments: argparse.Namespace) -> Connection:
-    """Where the API server is and who we are there: by the kubeconfig, or by the pod's own account.
+    """The API server and the credentials for it: of the kubeconfig, or of the pod's own account.
 
     Raises CommandError.
     """
     file = kubeconfig_of(arguments)
     try:
         if file is not None:
-            from kube import kubeconfig  # late: the package behind it takes a third of a second
+            from kube import kubeconfig  # late: importing the package kubernetes takes a third of a second
 
             return kubeconfig.load(file, arguments.context)
         if is_pod():
             return in_cluster()
     except CredentialsInvalid as e:
-        raise CommandError(str(e), code=CANNOT_KNOW) from e
-    raise CommandError(NO_KUBECONFIG, code=CANNOT_KNOW)
+        raise CommandError(str(e), code=EXIT_UNKNOWN) from e
+    raise CommandError(NO_KUBECONFIG, code=EXIT_UNKNOWN)
 
 
 def _shared(arguments: argparse.Namespace) -> Connection:
-    """connection(), once for a command: behind it may be a plugin that asks for a code. Raises CommandError."""
+    """connection(), called once per command, because an exec plugin may prompt the user. Raises CommandError."""
     found: Connection | None = getattr(arguments, "connection", None)
     if found is None:
         found = arguments.connection = connection(arguments)
@@ -120,27 +121,27 @@ def is_pod() -> bool:
 
 
 def context(arguments: argparse.Namespace) -> tuple[str, str]:
-    """What the user calls the cluster, and the namespace that is meant where none is named."""
+    """The cluster's name in the kubeconfig, and the default namespace of the context."""
     file = kubeconfig_of(arguments)
     if file is None:
         return "", "default"
     try:
         from kube import kubeconfig
     except CredentialsInvalid:
-        return "", "default"  # connection() says what is missing
+        return "", "default"  # connection() reports what is missing
     return kubeconfig.context(file, arguments.context)
 
 
 def api_client(arguments: argparse.Namespace) -> Client:
-    """The API server, as the user's kubeconfig has it. Raises CommandError."""
+    """A client of the API server that the kubeconfig names. Raises CommandError."""
     try:
         return Client(_shared(arguments), user_agent=user_agent(), deadline_s=DEADLINE_S, attempts=2)
     except CredentialsInvalid as e:
-        raise CommandError(str(e), code=CANNOT_KNOW) from e
+        raise CommandError(str(e), code=EXIT_UNKNOWN) from e
 
 
 def port_forward(arguments: argparse.Namespace, namespace: str, pod: str, port: int, host: str) -> PortForward:
-    """To a port of a pod on that host, with the user's rights. Raises CommandError."""
+    """A forward to a port of a pod on that host, with the user's rights. Raises CommandError."""
     return _forward(_shared(arguments), namespace, pod, port, host)
 
 
@@ -149,48 +150,48 @@ def _forward(there: Connection, namespace: str, pod: str, port: int, host: str) 
     try:
         return PortForward(there, namespace, pod, port, host=host, user_agent=user_agent())
     except CredentialsInvalid as e:
-        raise CommandError(str(e), code=CANNOT_KNOW) from e
+        raise CommandError(str(e), code=EXIT_UNKNOWN) from e
 
 
 def extenders(arguments: argparse.Namespace) -> Extenders:
-    """By the options --server, or by the kubeconfig. Raises CommandError."""
+    """The extenders of --server, or those that the API server lists. Raises CommandError."""
     if arguments.server:
         return Servers(arguments.server)
-    # In the extender's own pod the status API is on loopback, and the pod's account may not forward ports.
+    # In the extender's own pod the status API is on loopback, and the pod's service account may not forward ports.
     if kubeconfig_of(arguments) is None and is_pod() and _listens_here():
         return Servers([LOCAL])
     if kubeconfig_of(arguments) is None and not is_pod():
         remedy = f"or an extender with --server ({LOCAL} on one of its hosts)"
-        raise CommandError(f"{NO_KUBECONFIG}, {remedy}", code=CANNOT_KNOW)
+        raise CommandError(f"{NO_KUBECONFIG}, {remedy}", code=EXIT_UNKNOWN)
     return replicas(arguments)
 
 
 def replicas(arguments: argparse.Namespace) -> "Replicas":
-    """Those that the API server knows. Raises CommandError."""
+    """The extenders that the API server lists. Raises CommandError."""
     return Replicas(_shared(arguments), arguments.readygate_namespace)
 
 
 def _listens_here() -> bool:
     try:
-        socket.create_connection(("127.0.0.1", PEOPLE_PORT), timeout=0.5).close()
+        socket.create_connection(("127.0.0.1", STATUS_PORT), timeout=0.5).close()
     except OSError:
         return False
     return True
 
 
 class Servers:
-    """Extenders by their URLs."""
+    """Extenders that are named by URL."""
 
     def __init__(self, urls: list[str]) -> None:
         self._targets = [_by_url(url) for url in urls]
 
-    def ask(self, path: str, query: Mapping[str, str] | None = None, *, only: str = "") -> list[Said]:
+    def ask(self, path: str, query: Mapping[str, str] | None = None, *, only: str = "") -> list[Reply]:
         return _ask_all([target for target in self._targets if only in ("", target.name)], path, query)
 
 
 def _by_url(url: str) -> Target:
-    remedy = "give --server http://ADDRESS:PORT, an IPv6 address in brackets"
-    fault = CommandError(f"{url} is no URL; {remedy}", code=EXIT_USAGE)
+    remedy = "write --server http://ADDRESS:PORT, with an IPv6 address in brackets"
+    fault = CommandError(f"{url} is not a URL; {remedy}", code=EXIT_USAGE)
     try:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
@@ -227,7 +228,7 @@ class _Pods(msgspec.Struct, frozen=True):
 
 
 class Replicas:
-    """All extenders of a cluster, each through a port-forward of its own that lasts while the command asks."""
+    """All extenders of a cluster. Each is reached through its own port-forward."""
 
     def __init__(self, there: Connection, namespace: str) -> None:
         """Raises CommandError."""
@@ -238,9 +239,9 @@ class Replicas:
         try:
             self._client = _client(there)
         except CredentialsInvalid as e:
-            raise CommandError(str(e), code=CANNOT_KNOW) from e
+            raise CommandError(str(e), code=EXIT_UNKNOWN) from e
 
-    def ask(self, path: str, query: Mapping[str, str] | None = None, *, only: str = "") -> list[Said]:
+    def ask(self, path: str, query: Mapping[str, str] | None = None, *, only: str = "") -> list[Reply]:
         return _ask_all([target for target in self.targets() if only in ("", target.name)], path, query)
 
     def targets(self) -> list[Target]:
@@ -253,12 +254,12 @@ class Replicas:
         return self._found
 
     def close(self) -> None:
-        """Ends the port-forwards by which ask() asks."""
+        """Ends the port-forwards of ask()."""
         for target in self._found:
             target.client.close()
 
     def forward(self, name: str) -> PortForward | None:
-        """To the status API of that replica; None where it is not one of targets()."""
+        """A forward to the status API of that replica; None if it is not one of targets()."""
         return next((target.forward for target in self._found if target.name == name), None)
 
     def _find(self) -> list[Target]:
@@ -270,15 +271,15 @@ class Replicas:
             )
             pods = msgspec.json.decode(body, type=_Pods).items
         except (KubeError, CredentialsInvalid) as e:
-            raise CommandError(api_problem(e, f"list {where}"), code=CANNOT_KNOW) from e
+            raise CommandError(api_problem(e, f"list {where}"), code=EXIT_UNKNOWN) from e
         except UNREADABLE as e:
-            raise CommandError(NO_LIST, code=CANNOT_KNOW) from e
+            raise CommandError(NO_POD_LIST, code=EXIT_UNKNOWN) from e
         running = [pod for pod in pods if pod.spec.node_name and pod.status.phase not in ("Succeeded", "Failed")]
         if not running:
             raise NoExtenderError(
-                f"no extender found: there are no {where}; is readygate deployed in this cluster, or elsewhere "
-                "(--readygate-namespace, --server)?",
-                code=CANNOT_KNOW,
+                f"no extender found: there are no {where}; install readygate, or name another namespace "
+                "(--readygate-namespace) or an extender (--server)",
+                code=EXIT_UNKNOWN,
             )
         known = {(target.name, target.host): target for target in self._found}
         running.sort(key=lambda pod: pod.metadata.name)
@@ -287,8 +288,8 @@ class Replicas:
     def _target(self, pod: _Pod) -> Target:
         """Raises CommandError."""
         name, host = pod.metadata.name, pod.spec.node_name
-        forward = _forward(self._there, self._namespace, name, PEOPLE_PORT, host)
-        # A second attempt, because the server may close a kept connection at the moment at which it is used again.
+        forward = _forward(self._there, self._namespace, name, STATUS_PORT, host)
+        # Two attempts, because the server may close an idle connection at the moment when it is reused.
         client = _client(Connection(LOCAL, None, _Anonymous(), dial=forward.dial), attempts=2)
         return Target(name, host, client, partial(_explain_forwarded, forward), forward)
 
@@ -297,50 +298,50 @@ def _explain_forwarded(forward: PortForward, error: KubeError, name: str) -> str
     if forward.complaint:
         return forward.explain(forward.complaint)
     if isinstance(error, errors.DeadlineExceeded):
-        return f"{name} gives no answer within {DEADLINE_S:g} s; is it or its host overloaded? Look at its log"
+        return f"{name} did not answer within {DEADLINE_S:g} s; it or its host may be overloaded: see its log"
     if error.status is not None:
-        return f"{name} answers {error.status}; is it an extender of this release?"
-    return f"the connection to {name} broke: {error.message}; try again, and look at its log"
+        return f"{name} answered {error.status}; check that it is an extender of this release"
+    return f"the connection to {name} broke: {error.message}; try again, or see its log"
 
 
 def _explain_url(error: KubeError, name: str) -> str:
     if isinstance(error, errors.DeadlineExceeded):
-        return f"{name} gives no answer within {DEADLINE_S:g} s; is it overloaded, or another server?"
+        return f"{name} did not answer within {DEADLINE_S:g} s; it may be overloaded, or no extender"
     if isinstance(error, errors.ConnectionRefused):
-        return f"nothing answers at {name}: is readygate-people running, and is this one of its hosts?"
+        return f"nothing answers at {name}; check that readygate-people runs on that host"
     if error.status is not None:
-        return f"{name} answers {error.status}; is it an extender of this release?"
-    return f"nothing answers at {name}: {one_line(error.message)}; is readygate-people running there?"
+        return f"{name} answered {error.status}; check that it is an extender of this release"
+    return f"nothing answers at {name}: {one_line(error.message)}; check that readygate-people runs there"
 
 
-def _ask_all(targets: list[Target], path: str, query: Mapping[str, str] | None) -> list[Said]:
-    """All at once; who is slow delays the others' answers by the deadline at most."""
-    waiting: list[tuple[Target, Future[Said]]] = []
+def _ask_all(targets: list[Target], path: str, query: Mapping[str, str] | None) -> list[Reply]:
+    """Queries all at once. A slow extender delays the result by the deadline at most."""
+    waiting: list[tuple[Target, Future[Reply]]] = []
     for target in targets:
-        future: Future[Said] = Future()
+        future: Future[Reply] = Future()
         threading.Thread(target=_ask_into, args=(future, target, path, query), daemon=True).start()
         waiting.append((target, future))
-    said = []
+    replies = []
     for target, future in waiting:
         try:
-            said.append(future.result(timeout=2 * DEADLINE_S))
+            replies.append(future.result(timeout=2 * DEADLINE_S))
         except TimeoutError:
-            said.append(Said(target.name, target.host, problem=f"{target.name} gives no answer; look at its log"))
-    return said
+            replies.append(Reply(target.name, target.host, problem=f"{target.name} did not answer; see its log"))
+    return replies
 
 
-def _ask_into(future: "Future[Said]", target: Target, path: str, query: Mapping[str, str] | None) -> None:
+def _ask_into(future: "Future[Reply]", target: Target, path: str, query: Mapping[str, str] | None) -> None:
     with suppress(BaseException):
         future.set_result(_ask(target, path, query))
 
 
-def _ask(target: Target, path: str, query: Mapping[str, str] | None) -> Said:
+def _ask(target: Target, path: str, query: Mapping[str, str] | None) -> Reply:
     try:
-        return Said(target.name, target.host, body=target.client.get(f"{API}{path}", query=query or {}))
+        return Reply(target.name, target.host, body=target.client.get(f"{API}{path}", query=query or {}))
     except errors.NotFound:
-        old = f"{target.name} has no {API}{path}: is it of another release, or is this kube-scheduler's port?"
-        return Said(target.name, target.host, problem=old, missing=True)
+        old = f"{target.name} has no {API}{path}; check its release, and that the port is not kube-scheduler's"
+        return Reply(target.name, target.host, problem=old, not_found=True)
     except (ForwardError, CredentialsInvalid) as e:
-        return Said(target.name, target.host, problem=str(e))
+        return Reply(target.name, target.host, problem=str(e))
     except KubeError as e:
-        return Said(target.name, target.host, problem=target.explain(e, target.name))
+        return Reply(target.name, target.host, problem=target.explain(e, target.name))

@@ -1,7 +1,7 @@
-"""What a page looks like: spans, paragraphs, tables that fit a width, ages, counts. Pure.
+"""Lays out pages: spans, paragraphs, tables that fit a width, ages, counts. Pure.
 
-A page is a list of lines, a line a tuple of spans. Text of a cluster becomes a span by `span` alone, which makes it one
-printable line: no sequence that a terminal acts upon, no text that runs from right to left unasked, gets through.
+A page is a list of lines, and a line is a tuple of spans. Only `span` and `line` turn text of a cluster into spans.
+They make it one printable line, without escape sequences for the terminal and without right-to-left overrides.
 """
 
 import unicodedata
@@ -14,11 +14,11 @@ from component.text import one_line
 CELL_LIMIT = 256  # characters of one piece of free text
 GAP = 2  # blanks between the columns of a table
 WORD_MOST = 40
-FLEXIBLE_LEAST = 24  # a column of free text that is narrower is no longer read, but deciphered
+FLEXIBLE_LEAST = 24  # columns; free text is hard to read in a narrower column
 
 
 class Style(Enum):
-    """How a terminal shows it; never all that tells two things apart. The value: what follows ESC."""
+    """How a terminal shows a span. The text alone must carry the meaning. The value follows ESC."""
 
     PLAIN = ""
     STRONG = "[1m"
@@ -39,13 +39,13 @@ EMPTY: Line = ()
 
 
 def span(text: object, style: Style = Style.PLAIN, *, limit: int = CELL_LIMIT) -> Span:
-    """Free text, made safe to show; what is cut off is marked."""
+    """Makes free text safe to show. Text that is cut off ends with `...`."""
     shown = one_line(text, limit + 1)
     return Span(shown if len(shown) <= limit else f"{shown[: limit - 3]}...", style)
 
 
 def line(*parts: object) -> Line:
-    """Spans as they are; all else is made safe first, but for the blanks at its ends."""
+    """Joins spans and texts to a line. Texts are made safe, except for the blanks at their ends."""
     return tuple(part if isinstance(part, Span) else _edged(str(part)) for part in parts)
 
 
@@ -57,12 +57,12 @@ def _edged(text: str) -> Span:
 
 
 def text_of(page: Iterable[Line]) -> str:
-    """Without colours. Ends with a line's end."""
+    """The page as text without colours. Ends with a newline."""
     return "".join("".join(part.text for part in row).rstrip() + "\n" for row in page)
 
 
 def painted(page: Iterable[Line]) -> str:
-    """With colours, for a terminal."""
+    """The page as text with colours, for a terminal."""
     return "".join("".join(_painted(part) for part in row).rstrip() + "\n" for row in page)
 
 
@@ -71,14 +71,14 @@ def _painted(part: Span) -> str:
 
 
 def columns_of(text: str) -> int:
-    """How many columns of a terminal it takes."""
+    """How many columns of a terminal the text takes."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def wrapped(parts: Line, width: int, *, indent: int = 0, hang: int | None = None) -> Page:
-    """One paragraph: broken at blanks, a word that is too long in its middle. hang: of all lines but the first."""
+    """Wraps a paragraph at blanks, and words that are too long in their middle. hang: the indent after line one."""
     words: list[tuple[str, Style, bool]] = []  # text, style, whether a blank is before it
     blank = False
     for part in parts:
@@ -112,7 +112,7 @@ def _fitting(words: list[tuple[str, Style, bool]], most: int) -> Iterable[tuple[
 
 
 def flowed(parts: Sequence[Span], width: int, *, gap: int = 3) -> Page:
-    """Facts beside each other, each in one piece if it fits at all."""
+    """Puts spans side by side, with a line break between two spans where they do not fit."""
     page: Page = []
     row: list[Span] = []
     used = 0
@@ -127,19 +127,20 @@ def flowed(parts: Sequence[Span], width: int, *, gap: int = 3) -> Page:
 
 
 class Column(NamedTuple):
-    """flexible: free text, which is broken where the table would be too wide. label: before it, where it stands alone.
-
-    right: numbers."""
+    """A column of a table."""
 
     heading: str
-    flexible: bool = False
-    label: str = ""
-    right: bool = False
+    flexible: bool = False  # free text, wrapped if the table would be too wide
+    label: str = ""  # shown before the text where the text is on its own line
+    right: bool = False  # aligned to the right, for numbers
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Span]], width: int) -> Page:
-    """Side by side where that fits; else the free text of each row stands below it, indented. Where not even the rest
-    fits, each cell is told with its heading."""
+    """Lays out a table for a width.
+
+    If the columns do not fit, the free text of each row is put below the row, indented. If the other columns do not fit
+    either, each cell is shown with its heading.
+    """
     head = tuple(Span(column.heading, Style.FAINT) for column in columns)
     natural = [max(columns_of(row[place].text) for row in (head, *rows)) for place in range(len(columns))]
     flexible = [place for place, column in enumerate(columns) if column.flexible]
@@ -152,7 +153,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Span]], width: int)
 
 
 def _shared(natural: list[int], least: Mapping[int, int], left: int) -> list[int] | None:
-    """The width of each column, those of free text getting what is left; None where that is too little."""
+    """The width of each column. Columns of free text share the rest of the line; None if it is too short."""
     rest = left - sum(least.values())
     if rest < 0:
         return None
@@ -166,7 +167,7 @@ def _shared(natural: list[int], least: Mapping[int, int], left: int) -> list[int
 
 
 def _least(cells: Iterable[Span]) -> int:
-    """How narrow a column of free text may be: no word is broken, unless it is a very long one."""
+    """The least width of a column of free text: no word is broken unless it is very long."""
     texts = [cell.text for cell in cells]
     word = max((columns_of(word) for text in texts for word in text.split(" ")), default=0)
     return min(max(map(columns_of, texts), default=0), max(FLEXIBLE_LEAST, min(word, WORD_MOST)))
@@ -211,12 +212,12 @@ def _stacked(columns: Sequence[Column], head: Line, rows: Sequence[Sequence[Span
 
 
 def _labelled(column: Column, cell: Span) -> Span:
-    """As it stands where there is no head above it."""
+    """A cell with its heading, for a table without a head."""
     return Span(f"{column.heading.lower()} {cell.text}".strip(), cell.style)
 
 
 def age(seconds: float) -> str:
-    """Two parts at most: 42s, 4m12s, 3h5m, 2d3h."""
+    """A duration in at most two units: 42s, 4m12s, 3h5m, 2d3h."""
     left = max(0, int(seconds))
     if left < 60:
         return f"{left}s"
@@ -231,10 +232,10 @@ _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """`1 node`, `2 nodes`, `5,000 nodes`."""
+    """A number with its noun: `1 node`, `2 nodes`, `5,000 nodes`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def spoken(number: int) -> str:
-    """Small numbers as words."""
+    """Spells out numbers up to ten."""
     return _SMALL[number] if 0 <= number < len(_SMALL) else f"{number:,}"

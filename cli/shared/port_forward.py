@@ -1,6 +1,6 @@
-"""Reaches a port of a pod by port-forward: through the API server and the pod's kubelet, with the user's own rights.
+"""Forwards a port of a pod through the API server and the pod's kubelet, with the user's own rights.
 
-The process in the pod may listen on loopback of its host, and no port is opened on this machine. One connection is one
+The process in the pod may listen on loopback of its host. No port is opened on this machine. One connection is one
 WebSocket to `pods/NAME/portforward` with the subprotocol v4.channel.k8s.io. The first byte of a message is the number
 of its channel: 0 carries the bytes of the connection, 1 the text of an error. Each channel begins with two bytes that
 hold the port. Mirrors handleWebSocketStreams of k8s.io/cri-streaming/pkg/streaming/portforward. RFC 6455 is left to the
@@ -33,7 +33,7 @@ PROTOCOL = "v4.channel.k8s.io"
 DATA, ERROR = 0, 1  # channels
 PORT_BYTES = 2  # at the beginning of each channel
 RIGHTS = "get and, from Kubernetes 1.35 on, create on pods/portforward"
-STALLED_S = 30.0  # the connection ends if a side takes no bytes, or leaves a message unfinished, for so long
+STALLED_S = 30.0  # a connection ends if a side takes no bytes, or leaves a message unfinished, for this long
 GOODBYE_S = 1.0
 LEAST_TIMEOUT_S = 0.001  # 0 would mean "do not block"
 BLOCK_BYTES = 2**16
@@ -41,7 +41,7 @@ COMPLAINT_LIMIT_BYTES = 1024
 
 
 class ForwardError(Exception):
-    """No connection to the pod's port; one line with cause and remedy."""
+    """The pod's port cannot be reached. One line with cause and remedy."""
 
 
 class _Status(msgspec.Struct):
@@ -68,17 +68,17 @@ class PortForward:
 
     @property
     def complaint(self) -> str:
-        """Why the kubelet ended the connection that dial() opened last; "" where it gave no reason."""
+        """Why the kubelet ended the last connection of dial(); "" without a reason."""
         return "" if self._last is None else self._last.complaint
 
     def explain(self, complaint: str) -> str:
-        """One line with cause and remedy."""
+        """Explains the kubelet's complaint in one line with cause and remedy."""
         if "refused" in complaint:
-            return f"nothing listens at port {self._port} of {self.pod}: is it starting, or failing? Look at its log"
-        return f"the kubelet of {self.host} does not reach port {self._port} of {self.pod}: {one_line(complaint, 200)}"
+            return f"nothing listens at port {self._port} of {self.pod}: it is starting or has failed; see its log"
+        return f"the kubelet of {self.host} cannot reach port {self._port} of {self.pod}: {one_line(complaint, 200)}"
 
     def dial(self, timeout_s: float) -> socket.socket:
-        """A connection to the port; a thread relays its bytes until a side closes it. Raises as open()."""
+        """Opens a connection to the port. A thread relays its bytes until a side closes it. Raises as open()."""
         relay = self._last = Relay(self.open(timeout_s))
         near, far = socket.socketpair()
 
@@ -90,7 +90,7 @@ class PortForward:
         return near
 
     def open(self, timeout_s: float) -> WebSocket:
-        """A connection for a Relay. Raises ForwardError, CredentialsInvalid."""
+        """Opens a WebSocket for a Relay. Raises ForwardError, CredentialsInvalid."""
         ends = time.monotonic() + timeout_s
         try:
             try:
@@ -113,7 +113,7 @@ class PortForward:
             connection.connect()
             sock, lifeline = connection.sock, connection.lifeline
             assert lifeline is not None  # noqa: S101 - connect() made it, or an error
-            # The library's timeouts are those of one system call. This ends the handshake as a whole.
+            # The library's timeout is that of one system call. This timer ends the handshake as a whole.
             alarm = threading.Timer(max(ends - time.monotonic(), 0.0), lifeline.cut)
             alarm.daemon = True
             alarm.start()
@@ -158,9 +158,9 @@ class PortForward:
         what = f"forward port {self._port} of {self.pod}"
         if isinstance(error, errors.Forbidden):
             # Without `create` the API server ends the sentence before the reason: 'pods "e-1" is forbidden:'.
-            return f"you may not {what}: {error.message.rstrip(': ')}; it takes {RIGHTS}"
+            return f"you may not {what}: {error.message.rstrip(': ')}; the rights needed are {RIGHTS}"
         if isinstance(error, errors.NotFound):
-            return f"{self.pod} has just gone; try again"
+            return f"{self.pod} was just deleted; try again"
         if isinstance(error, errors.DeadlineExceeded):
             return self._no_kubelet("no answer in time")
         if isinstance(error, errors.ServerError) and "dialing backend" in error.message:
@@ -170,7 +170,7 @@ class PortForward:
     def _no_kubelet(self, cause: str) -> str:
         return (
             f"the kubelet of {self.host} does not answer the API server, so {self.pod} cannot be reached: "
-            f"{one_line(cause, 160)}; look at that kubelet, and whether the API server may connect to it (port 10250)"
+            f"{one_line(cause, 160)}; check that kubelet, and that the API server may connect to it (port 10250)"
         )
 
 
@@ -210,7 +210,7 @@ class Relay:
             ready.register(remote, selectors.EVENT_READ)
             ready.register(local, selectors.EVENT_READ)
             while True:
-                # What TLS has decrypted makes no socket readable.
+                # Bytes that TLS has already decrypted do not make the socket readable.
                 has_more = isinstance(remote, ssl.SSLSocket) and remote.pending() > 0
                 sides = {key.fileobj for key, _ in ready.select(0.0 if has_more else None)}
                 if (has_more or remote in sides) and not self._deliver(local):

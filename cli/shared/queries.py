@@ -1,4 +1,4 @@
-"""The questions that commands ask: of all extenders, page after page, and of the API server."""
+"""Sends the queries of one command: to all extenders, page by page, and to the API server."""
 
 import argparse
 from collections.abc import Mapping
@@ -8,17 +8,17 @@ from urllib.parse import quote
 import msgspec
 
 from cli.shared import extender_client, terminal
-from cli.shared.merge_answers import Heard, hear
+from cli.shared.merge_answers import Replies, decode
 from extender.web.report import Head, NodeVerdicts
 from kube.client import Client
 
 T = TypeVar("T", bound=Head)
-PAGE = 1000  # the most that an extender gives at once
+PAGE = 1000  # the most that an extender sends at once
 PAGES_MOST = 100
 
 
-class Asking:
-    """One command's: what it has found is kept while it watches."""
+class Queries:
+    """The queries of one command. Clients are kept while the command watches."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         """Raises CommandError."""
@@ -30,37 +30,40 @@ class Asking:
 
     @property
     def cluster(self) -> str:
-        """What the user calls it, "" if the extenders are named by URL."""
+        """The cluster's name in the kubeconfig; "" if the extenders are named by URL."""
         return "" if self._arguments.server else extender_client.context(self._arguments)[0]
 
     def api(self) -> Client:
-        """The API server. Raises CommandError."""
+        """A client of the API server. Raises CommandError."""
         if self._api is None:
             self._api = extender_client.api_client(self._arguments)
         return self._api
 
-    def hear(self, path: str, kind: type[T], query: Mapping[str, str] | None = None) -> Heard[T]:
-        """What every extender says. Raises CommandError."""
-        with terminal.progress("asking the extenders"):
-            return hear(self._extenders.ask(path, query), kind)
+    def ask_all(self, path: str, kind: type[T], query: Mapping[str, str] | None = None) -> Replies[T]:
+        """Asks every extender. Raises CommandError."""
+        with terminal.progress("querying the extenders"):
+            return decode(self._extenders.ask(path, query), kind)
 
-    def one(self, path: str, kind: type[T], replica: str) -> T | None:
-        """What the one of that name says, None if nothing of use."""
-        with terminal.progress(f"asking {replica}"):
-            return hear(self._extenders.ask(path, only=replica), kind).answers.get(replica)
+    def ask_one(self, path: str, kind: type[T], replica: str) -> T | None:
+        """Asks the extender of that name. None without a valid answer."""
+        with terminal.progress(f"querying {replica}"):
+            return decode(self._extenders.ask(path, only=replica), kind).answers.get(replica)
 
-    def nodes(self) -> Heard[NodeVerdicts]:
-        """Of all nodes. Asked in one piece, which an extender makes once a second at most for all; in pages, should one
-        give these. Raises CommandError."""
-        heard = self.hear("nodes", NodeVerdicts)
+    def nodes(self) -> Replies[NodeVerdicts]:
+        """The verdicts on all nodes. Raises CommandError.
+
+        The first request is for all nodes at once, because an extender encodes that answer at most once a second for
+        all clients. Further pages are read if the extender sends pages.
+        """
+        replies = self.ask_all("nodes", NodeVerdicts)
         whole: dict[str, NodeVerdicts] = {}
-        problems = list(heard.problems)
-        for name, first in heard.answers.items():
+        problems = list(replies.problems)
+        for name, first in replies.answers.items():
             nodes, rest = list(first.nodes), first.continue_
             for _ in range(PAGES_MOST):
                 if not rest:
                     break
-                more = hear(
+                more = decode(
                     self._extenders.ask("nodes", {"limit": str(PAGE), "continue": rest}, only=name), NodeVerdicts
                 ).answers.get(name)
                 if more is None:
@@ -69,12 +72,12 @@ class Asking:
                 nodes += more.nodes
                 rest = more.continue_
             else:
-                problems.append(f"{name} gives pages without end; is it an extender?")
+                problems.append(f"{name} sends pages of nodes without end; check that it is an extender")
             if not rest:
                 whole[name] = msgspec.structs.replace(first, nodes=nodes, continue_="")
-        return Heard(whole, tuple(problems), heard.missing)
+        return Replies(whole, tuple(problems), replies.not_found)
 
 
-def part(name: str) -> str:
-    """A name as one part of a path."""
+def path_segment(name: str) -> str:
+    """Quotes a name as one segment of a path."""
     return quote(name, safe="")

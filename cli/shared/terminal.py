@@ -1,4 +1,4 @@
-"""The terminal, or what stands in its place: its width, whether it shows colours, one page after the other.
+"""Writes pages to the terminal or a pipe: width, colours, progress, and watching for changes.
 
 Progress goes to standard error, and only to a terminal.
 """
@@ -27,7 +27,7 @@ CLEAR = "\x1b[H\x1b[2J"
 
 
 def width() -> int:
-    """Of the terminal; COLUMNS overrides it."""
+    """The width of the terminal in columns. COLUMNS overrides it."""
     found = shutil.get_terminal_size((WIDTH_OF_A_PIPE, 0)).columns
     return min(WIDTH_MOST, max(WIDTH_LEAST, found))
 
@@ -46,13 +46,13 @@ def show_json(document: object) -> None:
 
 @contextlib.contextmanager
 def progress(text: str) -> Iterator[None]:
-    """Says what takes so long, from the third second on."""
+    """Shows on a terminal what is going on, from the third second on."""
     if not sys.stderr.isatty():
         yield
         return
     ended = threading.Event()
 
-    def tell() -> None:
+    def show_seconds() -> None:
         began = time.monotonic()
         wait_s = PROGRESS_AFTER_S
         while not ended.wait(wait_s):
@@ -63,7 +63,7 @@ def progress(text: str) -> Iterator[None]:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
-    thread = threading.Thread(target=tell, daemon=True)
+    thread = threading.Thread(target=show_seconds, daemon=True)
     thread.start()
     try:
         yield
@@ -74,25 +74,20 @@ def progress(text: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class View:
-    """What a command found.
+    """The result of a command, ready to be shown."""
 
-    page: drawn for a width. headline: its answer in one line. key: changes when the answer does, and not because time
-    has gone by. document: for `-o json`. is_last: whether to watch on is of no use. notes: lines for standard error.
-    news: what has come since the view of another key, a line for each; not given: the headline says it all.
-    """
-
-    code: int
-    page: Callable[[int], Page]
-    headline: str
-    key: object
-    document: object
-    is_last: bool = False
-    notes: tuple[str, ...] = ()
-    news: Callable[[object], Sequence[str]] | None = None
+    code: int  # the exit code
+    page: Callable[[int], Page]  # draws the page for a width
+    headline: str  # the answer in one line
+    key: object  # changes when the answer changes, but not as time passes
+    document: object  # for `-o json`
+    is_last: bool = False  # True if the answer cannot change any more
+    notes: tuple[str, ...] = ()  # lines for standard error
+    news: Callable[[object], Sequence[str]] | None = None  # lines about changes since the view with that key
 
 
 def show_view(view: View, output: str) -> int:
-    """Its exit code."""
+    """Writes the view. Returns the exit code."""
     if output == "json":
         show_json(view.document)
     else:
@@ -106,12 +101,11 @@ class _Stopped(BaseException):
     """SIGTERM."""
 
 
-def watch(look: Callable[[], View], output: str, *, every_s: float = EVERY_S) -> int:
-    """Shows what `look` gives until it says that this was the last, SIGTERM (0) or Ctrl-C (130).
+def watch(read: Callable[[], View], output: str, *, every_s: float = EVERY_S) -> int:
+    """Shows the views of `read` until the last one. Returns the exit code: 0 after SIGTERM, 130 after Ctrl-C.
 
-    On a terminal the page is drawn anew; elsewhere a line is written each time that the answer has changed, or one for
-    each thing that is new, with `-o json` the document in one line. A look that fails is told, and tried again, but for
-    the first: that raises CommandError.
+    A terminal shows the current page. A pipe gets a line for each change, or the document in one line with `-o json`.
+    If `read` raises CommandError, the error is reported and `read` is tried again. The first error is raised.
     """
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -123,7 +117,7 @@ def watch(look: Callable[[], View], output: str, *, every_s: float = EVERY_S) ->
     try:
         while True:
             try:
-                view = look()
+                view = read()
             except CommandError as e:
                 if shown is _Stopped:
                     raise
@@ -153,14 +147,14 @@ def watch(look: Callable[[], View], output: str, *, every_s: float = EVERY_S) ->
 
 
 def _changed(view: View, shown: object, output: str) -> list[str]:
-    """Lines for who has no terminal. shown: the key of the view before, _Stopped for none."""
+    """The lines that a pipe gets. shown: the key of the previous view, _Stopped without one."""
     if output == "json":
         return [msgspec.json.encode(view.document).decode()]
-    told = (view.headline,) if view.news is None or shown is _Stopped else view.news(shown)
-    return [f"{time.strftime('%H:%M:%S')} {text}" for text in told]
+    lines = (view.headline,) if view.news is None or shown is _Stopped else view.news(shown)
+    return [f"{time.strftime('%H:%M:%S')} {text}" for text in lines]
 
 
 def _topmost(page: Page) -> Page:
-    """What of it a terminal can show at once: what scrolls away is not seen, and the first lines are the answer."""
+    """The first lines of a page, as many as the terminal can show at once."""
     room = shutil.get_terminal_size().lines - 2
-    return page if len(page) <= room else [*page[:room], line(f"... {len(page) - room} lines more")]
+    return page if len(page) <= room else [*page[:room], line(f"... {len(page) - room} more lines")]

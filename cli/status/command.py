@@ -1,4 +1,4 @@
-"""`readygate status`: which nodes are open, which are not, why, and what would open them."""
+"""`readygate status`: shows which nodes are open, which are closed, why, and what opens them."""
 
 import argparse
 
@@ -6,9 +6,9 @@ import msgspec
 
 from cli.shared import terminal
 from cli.shared.arguments import Commands, add_output, add_servers, command
-from cli.shared.errors import CANNOT_KNOW, CommandError
+from cli.shared.errors import EXIT_UNKNOWN, CommandError
 from cli.shared.merge_answers import differences, freshest, releases
-from cli.shared.queries import Asking
+from cli.shared.queries import Queries
 from cli.status import page
 from component.text import one_line
 from extender.web.report import GatesTold, NodeVerdict, NodeVerdicts, SchedulerTold
@@ -18,60 +18,59 @@ ALL_OPEN, SOME_CLOSED = 0, 1
 EXIT_CODES = """\
   0    every node is open
   1    a node is closed
-  3    nobody can know: no extender answers, or none gives kube-scheduler verdicts
+  3    unknown: no extender answers, or none gives kube-scheduler verdicts
 """
 
 
 def register(commands: Commands) -> None:
-    parser = command(commands, "status", "which nodes are open, which are not, and why", EXIT_CODES)
+    parser = command(commands, "status", "show which nodes are open, which are closed, and why", EXIT_CODES)
     add_servers(parser)
     add_output(parser)
-    parser.add_argument("-a", "--all", action="store_true", help="open nodes too")
+    parser.add_argument("-a", "--all", action="store_true", help="also list open nodes")
     parser.set_defaults(run=run)
 
 
 class Report(msgspec.Struct, frozen=True, rename="camel"):
-    """The document of `-o json`. nodes, gates: the word of one replica, `replica`; problems: of the others. releases,
-    schedulers: of all replicas, what each is and what it is asked. cluster: as the user calls it."""
+    """The document of `-o json`."""
 
-    replica: str
-    answered: int
-    asked: int
-    agree: bool
-    problems: tuple[str, ...]
-    differences: tuple[dict[str, str], ...]
-    nodes: NodeVerdicts
-    gates: GatesTold | None
-    cluster: str
-    releases: tuple[str, ...]
-    schedulers: tuple[SchedulerTold, ...]
+    replica: str  # the extender whose data is shown
+    answered: int  # how many extenders answered
+    asked: int  # how many extenders were asked
+    agree: bool  # whether all extenders answered the same
+    problems: tuple[str, ...]  # why other extenders gave no answer
+    differences: tuple[dict[str, str], ...]  # nodes on which the extenders disagree
+    nodes: NodeVerdicts  # as `replica` reports them
+    gates: GatesTold | None  # as `replica` reports them
+    cluster: str  # its name in the kubeconfig
+    releases: tuple[str, ...]  # of all extenders
+    schedulers: tuple[SchedulerTold, ...]  # the calls that each extender got
 
 
 def run(arguments: argparse.Namespace) -> int:
-    asking = Asking(arguments)
+    queries = Queries(arguments)
     if arguments.watch:
-        return terminal.watch(lambda: look(asking, all_nodes=arguments.all), arguments.output)
-    return terminal.show_view(look(asking, all_nodes=arguments.all), arguments.output)
+        return terminal.watch(lambda: view(queries, all_nodes=arguments.all), arguments.output)
+    return terminal.show_view(view(queries, all_nodes=arguments.all), arguments.output)
 
 
-def look(asking: Asking, *, all_nodes: bool) -> terminal.View:
+def view(queries: Queries, *, all_nodes: bool) -> terminal.View:
     """Raises CommandError."""
-    heard = asking.nodes()
-    picked = freshest(heard.answers)
-    if picked is None:
-        raise CommandError("; ".join(dict.fromkeys(heard.problems)), code=CANNOT_KNOW)
-    name, nodes = picked
-    gates = asking.hear("gates", GatesTold)
+    replies = queries.nodes()
+    chosen = freshest(replies.answers)
+    if chosen is None:
+        raise CommandError("; ".join(dict.fromkeys(replies.problems)), code=EXIT_UNKNOWN)
+    name, nodes = chosen
+    gates = queries.ask_all("gates", GatesTold)
     status = page.Status(
-        cluster=asking.cluster,
+        cluster=queries.cluster,
         nodes=nodes,
         gates=gates.answers.get(name),
         schedulers=tuple(one.scheduler for one in gates.answers.values() if one.scheduler is not None),
-        answered=len(heard.answers),
-        asked=heard.asked,
-        differences=tuple(differences({name: one.nodes for name, one in heard.answers.items()})),
-        problems=heard.problems,
-        releases=tuple(releases(heard.answers)),
+        answered=len(replies.answers),
+        asked=replies.asked,
+        differences=tuple(differences({name: one.nodes for name, one in replies.answers.items()})),
+        problems=replies.problems,
+        releases=tuple(releases(replies.answers)),
         all_nodes=all_nodes,
     )
     report = Report(
@@ -80,7 +79,7 @@ def look(asking: Asking, *, all_nodes: bool) -> terminal.View:
         status.asked,
         not status.differences and not status.problems,
         status.problems,
-        tuple({"node": one.node, **one.said} for one in status.differences),
+        tuple({"node": one.node, **one.verdicts} for one in status.differences),
         nodes,
         status.gates,
         status.cluster,
@@ -98,12 +97,12 @@ def look(asking: Asking, *, all_nodes: bool) -> terminal.View:
 
 def _code(nodes: NodeVerdicts) -> int:
     if nodes.not_answering:
-        return CANNOT_KNOW
+        return EXIT_UNKNOWN
     return ALL_OPEN if all(node.open for node in nodes.nodes) else SOME_CLOSED
 
 
 def _change(nodes: NodeVerdicts) -> str:
-    """What has changed, for those who watch without a terminal."""
+    """The answer in one line, for a watch without a terminal."""
     closed: list[NodeVerdict] = [node for node in nodes.nodes if not node.open]
     names = ", ".join(one_line(node.node) for node in closed[:NAMED])
     more = f" and {len(closed) - NAMED} more" if len(closed) > NAMED else ""

@@ -1,4 +1,4 @@
-"""`readygate status`: the cluster in a screenful. Pure."""
+"""The page of `readygate status`: the cluster on one screen. Pure."""
 
 from dataclasses import dataclass
 
@@ -9,32 +9,29 @@ from extender.web.report import DecisionTold, GatesTold, GateTold, NodeVerdict, 
 
 NODES_SHOWN = 50
 DIFFERENCES_SHOWN = 5
-SHADOW = "* in shadow: closes nothing; in brackets what it would do"
+SHADOW = "* in shadow: closes nothing; (n) is what it would refuse"
 
 
 @dataclass(frozen=True)
 class Status:
-    """cluster: as the user calls it, "" if by URL. nodes, gates: the word of one replica. answered, asked: replicas.
+    """What the page shows."""
 
-    schedulers: what is asked of each of them.
-    """
-
-    cluster: str
-    nodes: NodeVerdicts
-    gates: GatesTold | None
-    answered: int
-    asked: int
+    cluster: str  # its name in the kubeconfig, "" for extenders by URL
+    nodes: NodeVerdicts  # of the extender with the newest data
+    gates: GatesTold | None  # of the same extender
+    answered: int  # how many extenders answered
+    asked: int  # how many extenders were asked
     differences: tuple[Difference, ...] = ()
-    problems: tuple[str, ...] = ()
-    releases: tuple[str, ...] = ()
-    schedulers: tuple[SchedulerTold, ...] = ()
-    all_nodes: bool = False
+    problems: tuple[str, ...] = ()  # why extenders gave no answer
+    releases: tuple[str, ...] = ()  # of all extenders
+    schedulers: tuple[SchedulerTold, ...] = ()  # the calls that each extender got
+    all_nodes: bool = False  # show open nodes too
 
 
 def headline(status: Status) -> str:
     """The answer in one line."""
     if status.nodes.not_answering:
-        return f"We are blind: {status.nodes.not_answering}."
+        return f"The extender gives no verdicts: {status.nodes.not_answering}."
     nodes = status.nodes.nodes
     opened = sum(node.open for node in nodes)
     return f"{opened:,} of {count(len(nodes), 'node')} open"
@@ -43,9 +40,7 @@ def headline(status: Status) -> str:
 def render(status: Status, width: int) -> Page:
     lines = flowed(_first(status), width)
     if status.nodes.not_answering:
-        lines += wrapped(
-            line("kube-scheduler gets no verdicts: it places pods unfiltered (protect) or waits (enforce)."), width
-        )
+        lines += wrapped(line("kube-scheduler places pods unfiltered (protect), or pods wait (enforce)."), width)
     for problem in status.problems:
         lines += wrapped(line(Span("! ", Style.BAD), problem), width, hang=2)
     lines += _disagreement(status, width)
@@ -66,9 +61,9 @@ def render(status: Status, width: int) -> Page:
 
 def _first(status: Status) -> list[Span]:
     parts = [span(status.cluster, Style.STRONG)] if status.cluster else []
-    blind = bool(status.nodes.not_answering)
-    bad = blind or any(not node.open for node in status.nodes.nodes)
-    parts.append(span(headline(status), Style.BAD if blind else Style.HELD if bad else Style.GOOD))
+    no_verdicts = bool(status.nodes.not_answering)
+    closed = any(not node.open for node in status.nodes.nodes)
+    parts.append(span(headline(status), Style.BAD if no_verdicts else Style.HELD if closed else Style.GOOD))
     gates = status.gates
     if gates is not None and gates.cap.limit is not None:
         parts.append(span(f"cap {gates.cap.limit:,}: {gates.cap.closed:,} used"))
@@ -78,26 +73,26 @@ def _first(status: Status) -> list[Span]:
         words = "agree" if status.answered == status.asked and not status.differences else "answer"
         parts.append(span(f"{status.answered} of {status.asked} extenders {words}"))
     if status.nodes.last_word_seconds is not None:
-        parts.append(span(f"last word {status.nodes.last_word_seconds:.1f}s ago"))
+        parts.append(span(f"last API response {status.nodes.last_word_seconds:.1f}s ago"))
     return parts
 
 
 def _scheduler(status: Status) -> str:
-    """Of several kube-schedulers one leads and asks, as a rule the extender beside it."""
-    told = status.schedulers
-    calls, unanswered = sum(one.calls for one in told), sum(one.unanswered for one in told)
+    """The calls of kube-scheduler. Only the leading kube-scheduler calls, usually the extender on its own host."""
+    extenders = status.schedulers
+    calls, unanswered = sum(one.calls for one in extenders), sum(one.unanswered for one in extenders)
     if not calls:
-        return "Scheduler: has never asked; `readygate doctor` says whether it is told to."
-    asked = [one for one in told if one.per_second]
-    if not asked:
-        ages = [one.last_call_seconds for one in told if one.last_call_seconds is not None]
-        last = f"asked last {age(min(ages))} ago" if ages else "has not asked for ten minutes"
+        return "Scheduler: has never called; `readygate doctor` shows whether readygate is registered."
+    called = [one for one in extenders if one.per_second]
+    if not called:
+        ages = [one.last_call_seconds for one in extenders if one.last_call_seconds is not None]
+        last = f"last call {age(min(ages))} ago" if ages else "no call for ten minutes"
         return f"Scheduler: {last}, {unanswered:,} of {calls:,} calls unanswered."
-    bounds = [one.p99_seconds for one in asked]
+    bounds = [one.p99_seconds for one in called]
     p99 = "above 1s" if None in bounds else f"below {max(filter(None, bounds), default=0.0) * 1e3:g}ms"
-    pace = sum(one.per_second for one in asked)
+    pace = sum(one.per_second for one in called)
     return (
-        f"Scheduler: asks {len(asked)} of {count(len(told), 'extender')}, {pace:.1f} calls/s, p99 {p99}, "
+        f"Scheduler: calls {len(called)} of {count(len(extenders), 'extender')}, {pace:.1f} calls/s, p99 {p99}, "
         f"{unanswered:,} of {calls:,} calls unanswered."
     )
 
@@ -106,24 +101,27 @@ def _disagreement(status: Status, width: int) -> Page:
     if not status.differences:
         return []
     found = count(len(status.differences), "node")
-    lines = wrapped(line(Span("! ", Style.BAD), f"The extenders do not say the same of {found}:"), width, hang=2)
+    lines = wrapped(line(Span("! ", Style.BAD), f"The extenders disagree on {found}:"), width, hang=2)
     for difference in status.differences[:DIFFERENCES_SHOWN]:
-        said = ", ".join(f"{replica} says {what}" for replica, what in difference.said.items())
-        lines += wrapped(line(f"{difference.node}: {said}"), width, indent=2, hang=4)
+        verdicts = "; ".join(f"{verdict} at {replica}" for replica, verdict in difference.verdicts.items())
+        lines += wrapped(line(f"{difference.node}: {verdicts}"), width, indent=2, hang=4)
     return lines
 
 
 def _warnings(status: Status, width: int) -> Page:
     lines: Page = []
     if len(status.releases) > 1:
-        text = f"The extenders are of different releases: {', '.join(status.releases)}."
+        text = f"The extenders run different releases: {', '.join(status.releases)}."
         lines += wrapped(line(Span("! ", Style.HELD), text), width, hang=2)
     if status.gates is None:
         return lines
     for gate in status.gates.gates:
         for storm in gate.storms:
             suspect = f" Suspect: {storm.suspect}." if storm.suspect else ""
-            text = storm.note or f"{count(storm.nodes, 'node')} turned bad at once ({storm.cause}), held open.{suspect}"
+            text = (
+                storm.note
+                or f"{count(storm.nodes, 'node')} became unhealthy at once ({storm.cause}), held open.{suspect}"
+            )
             lines += wrapped(line(Span("STORM ", Style.BAD), f"gate {gate.gate}: {text}"), width, hang=2)
     for order in status.gates.orders:
         scope = [
@@ -132,7 +130,7 @@ def _warnings(status: Status, width: int) -> Page:
             if name
         ]
         ends = f", ends {order.expires}" if order.expires else ""
-        text = f"{' and '.join(scope) or 'the cluster'}, by {order.author or 'somebody'}: {order.reason}{ends}"
+        text = f"{' and '.join(scope) or 'the cluster'}, by {order.author or 'an unknown author'}: {order.reason}{ends}"
         lines += wrapped(line(Span(f"{order.order.upper()} ", Style.HELD), text), width, hang=2)
     for fault in status.gates.faults:
         lines += wrapped(line(Span("! ", Style.HELD), f"order ignored: {fault}"), width, hang=2)
@@ -175,7 +173,7 @@ _NODE_COLUMNS = (
     Column("GATE"),
     Column("STATE"),
     Column("FOR"),
-    Column("BECAUSE", flexible=True),
+    Column("CAUSE", flexible=True),
     Column("OPENS WHEN", flexible=True, label="opens when"),
 )
 _ORDER = (
@@ -202,8 +200,10 @@ def _nodes(rows: list[tuple[NodeVerdict, DecisionTold, Words]], width: int) -> P
             span(node.node, Style.STRONG),
             span(decision.gate),
             span(words.state, words.style),
-            span(age(decision.since_seconds) if words.state != WARNED else "-"),  # what is said tells itself since when
-            span(words.because),
+            span(
+                age(decision.since_seconds) if words.state != WARNED else "-"
+            ),  # the text of the warning has its own times
+            span(words.cause),
             span(words.opens_when),
         ]
         for node, decision, words in rows

@@ -1,10 +1,10 @@
-"""`readygate sweep`: takes away what a readygate that is gone has left, and nobody else removes.
+"""`readygate sweep`: removes what an uninstalled readygate left in the cluster.
 
-On the Nodes: the extenders' condition, which would say for ever what was true once, and the annotation of the kick. In
-its namespace: the Lease by which one extender wrote both, and the pod of `helm test`. The chart does it after its
-removal, a person after `kubectl delete` or `helm uninstall --no-hooks`. What operators ordered stays: it is theirs.
+On the Nodes: the extenders' condition, which nothing updates any more, and the annotation of the kick. In the
+namespace: the extenders' leader Lease and the pod of `helm test`. The chart runs this command after its removal. Run it
+yourself after `kubectl delete` or `helm uninstall --no-hooks`. The orders of operators stay.
 
-What the API server refuses is told, and the rest goes on: a webhook at one node keeps no other marked.
+If the API server refuses one change, the command reports it and goes on with the others.
 """
 
 import argparse
@@ -27,13 +27,13 @@ PAGE = "100"  # of 2.5 MB at most, which a slow line carries within the deadline
 TEST_POD = "readygate-test"  # as the chart's templates/hooks/test.yaml calls it
 EXIT_CODES = """\
   0    nothing is left
-  1    something could not be taken away, and each is told; what was is not put back, so run it again
-  3    the API server is not found
+  1    something could not be removed; each failure is reported; run the command again
+  3    no kubeconfig can be used
 """
 
 
 class RefusedError(CommandError):
-    """The API server refuses one thing; others may go."""
+    """The API server refuses one change. Others may succeed."""
 
 
 class _Node(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class _Nodes(msgspec.Struct, frozen=True):
 
 
 def register(commands: Commands) -> None:
-    parser = command(commands, "sweep", "take away what a readygate that is gone has left in the cluster", EXIT_CODES)
+    parser = command(commands, "sweep", "remove what an uninstalled readygate left in the cluster", EXIT_CODES)
     add_api(parser)
     parser.set_defaults(run=run)
 
@@ -68,13 +68,13 @@ def register(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     client, namespace = api_client(arguments), arguments.readygate_namespace
     refused: list[RefusedError] = []
-    swept = 0
+    cleaned = 0
     with terminal.progress("listing the nodes"):
         marked = [node.metadata.name for node in listed(client) if node.is_marked]
-    with terminal.progress("taking it off the nodes"):
+    with terminal.progress("cleaning up the nodes"):
         for name in marked:
             try:
-                swept += unmark(client, name)
+                cleaned += unmark(client, name)
             except RefusedError as e:
                 refused.append(e)
     for path, what in (
@@ -86,14 +86,14 @@ def run(arguments: argparse.Namespace) -> int:
         except RefusedError as e:
             refused.append(e)
     rest = f"; {len(refused)} refused" if refused else ""
-    print(f"swept: {swept} {'node' if swept == 1 else 'nodes'}, and namespace {namespace}{rest}")
+    print(f"swept: {cleaned} {'node' if cleaned == 1 else 'nodes'}, and namespace {namespace}{rest}")
     for error in refused:
         complain("readygate sweep", error, EXIT_FAILED)
     return EXIT_FAILED if refused else 0
 
 
 def listed(client: Client) -> list[_Node]:
-    """All nodes. Raises CommandError."""
+    """Lists all nodes. Raises CommandError."""
     nodes: list[_Node] = []
     query = {"limit": PAGE}
     while True:
@@ -102,7 +102,7 @@ def listed(client: Client) -> list[_Node]:
         except (KubeError, CredentialsInvalid) as e:
             raise CommandError(api_problem(e, "list nodes")) from e
         except UNREADABLE as e:
-            raise CommandError("the API server gives no list of nodes: is the kubeconfig's server one?") from e
+            raise CommandError("the answer is no list of nodes; check the server in the kubeconfig") from e
         nodes += page.items
         if not page.metadata.continue_:
             return nodes
@@ -110,8 +110,11 @@ def listed(client: Client) -> list[_Node]:
 
 
 def unmark(client: Client, node: str) -> bool:
-    """False: the node is gone. One write for both: who may write a Node's status may change its annotations there, and
-    needs no right to the Node itself. Raises CommandError, of which RefusedError is told of this node alone."""
+    """Removes condition and annotation of a node. Returns False if the node is gone.
+
+    One patch of the status does both, because it may also change annotations. So no right to the Node itself is needed.
+    Raises RefusedError if only this node is refused, else CommandError.
+    """
     patch = {
         "metadata": {"annotations": {ANNOTATION_KICK: None}},
         "status": {"conditions": [{"type": contract.CONDITION_NODE_HEALTHY, "$patch": "delete"}]},
@@ -126,7 +129,7 @@ def unmark(client: Client, node: str) -> bool:
 
 
 def delete(client: Client, path: str, what: str) -> None:
-    """No matter if it is not there. Raises CommandError, as unmark()."""
+    """Deletes an object if it exists. Raises as unmark()."""
     try:
         client.delete(path)
     except NotFound:
@@ -136,6 +139,6 @@ def delete(client: Client, path: str, what: str) -> None:
 
 
 def _problem(error: Exception, what: str) -> CommandError:
-    """Who is not answered or not known at one thing is not at the others."""
+    """Without an answer or valid credentials every change fails, so the command ends."""
     everywhere = isinstance(error, CredentialsInvalid | Unauthorized | Unreachable)
     return (CommandError if everywhere else RefusedError)(api_problem(error, what))

@@ -1,7 +1,7 @@
-"""`readygate unregistered`: does no kube-scheduler ask any more, so that the extenders may go?
+"""`readygate unregistered`: checks that no kube-scheduler calls the extenders, so that they may be removed.
 
-Run in a pod that kube-scheduler has placed, as the chart does before it is removed: where a scheduler is registered, an
-extender has been asked about that very pod. So it needs no right to look at any scheduler.
+The chart runs this command in a pod before its removal. If readygate is still registered, kube-scheduler called an
+extender about this pod. So the command needs no right to read the configuration of a scheduler.
 """
 
 import argparse
@@ -9,28 +9,28 @@ import time
 
 from cli.shared import extender_client
 from cli.shared.arguments import Commands, add_servers, command
-from cli.shared.errors import CANNOT_KNOW, CommandError
-from cli.shared.queries import Asking, part
+from cli.shared.errors import EXIT_UNKNOWN, CommandError
+from cli.shared.queries import Queries, path_segment
 from component.command import EXIT_USAGE
 from extender.web.report import PodTold
 
-LOOKS = 3
-BETWEEN_S = 2.0  # what is remembered of a call reaches people within a second
+TRIES = 3
+BETWEEN_S = 2.0  # a call shows in the status API within a second
 EXIT_CODES = """\
-  0    no kube-scheduler has asked about the pod
-  1    one has: it still names the extender
-  3    nobody can know: an extender does not answer
+  0    no kube-scheduler has called about the pod
+  1    a kube-scheduler has called: its configuration still names the extender
+  3    unknown: an extender does not answer
 """
 REMEDY = (
-    "take the extender out of each kube-scheduler's configuration and restart it (by the playbooks: uninstall.yml), "
-    "then try again. To remove it all the same: helm uninstall --no-hooks; where it is not ignorable, no pod is placed"
+    "remove the extender from each kube-scheduler's configuration and restart it (playbook uninstall.yml), "
+    "then try again. To remove readygate anyway: helm uninstall --no-hooks; without ignorable, no pod is placed then"
 )
 
 
 def register(commands: Commands) -> None:
-    parser = command(commands, "unregistered", "does no kube-scheduler ask the extenders any more?", EXIT_CODES)
+    parser = command(commands, "unregistered", "check that no kube-scheduler calls the extenders any more", EXIT_CODES)
     parser.add_argument(
-        "pod", metavar="NAMESPACE/NAME", help="a pod that kube-scheduler has placed: the one it runs in"
+        "pod", metavar="NAMESPACE/NAME", help="a pod that kube-scheduler has placed, such as the pod of this command"
     )
     add_servers(parser)
     parser.set_defaults(run=run)
@@ -39,23 +39,23 @@ def register(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     namespace, _, name = arguments.pod.partition("/")
     if not namespace or not name or "/" in name:
-        raise CommandError(f"{arguments.pod} is no pod; name it NAMESPACE/NAME", code=EXIT_USAGE)
+        raise CommandError(f"{arguments.pod} is not a pod; write NAMESPACE/NAME", code=EXIT_USAGE)
     try:
-        look(Asking(arguments), namespace, name)
+        check(Queries(arguments), namespace, name)
     except extender_client.NoExtenderError:
-        print("there is no extender that could be asked, yet the pod was placed: none is missed")
+        print("no extender runs, and the pod was placed: no kube-scheduler needs one")
         return 0
-    print("no kube-scheduler asks the extenders")
+    print("no kube-scheduler calls the extenders")
     return 0
 
 
-def look(asking: Asking, namespace: str, name: str) -> None:
-    """Raises CommandError where one has asked about the pod, or that cannot be known."""
-    for number in range(LOOKS):
+def check(queries: Queries, namespace: str, name: str) -> None:
+    """Raises CommandError if a kube-scheduler has called about the pod, or if that is unknown."""
+    for number in range(TRIES):
         time.sleep(BETWEEN_S if number else 0.0)
-        heard = asking.hear(f"pods/{part(namespace)}/{part(name)}", PodTold)
-        asked = sorted(replica for replica, told in heard.answers.items() if told.attempts + told.unanswered)
-        if asked:
-            raise CommandError(f"kube-scheduler still asks {', '.join(asked)}: {REMEDY}")
-    if heard.problems:
-        raise CommandError(f"{'; '.join(dict.fromkeys(heard.problems))}. {REMEDY}", code=CANNOT_KNOW)
+        replies = queries.ask_all(f"pods/{path_segment(namespace)}/{path_segment(name)}", PodTold)
+        called = sorted(name for name, answer in replies.answers.items() if answer.attempts + answer.unanswered)
+        if called:
+            raise CommandError(f"kube-scheduler still calls {', '.join(called)}: {REMEDY}")
+    if replies.problems:
+        raise CommandError(f"{'; '.join(dict.fromkeys(replies.problems))}. {REMEDY}", code=EXIT_UNKNOWN)

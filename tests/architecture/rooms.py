@@ -1,4 +1,4 @@
-"""Counts the rooms of each top-level part, the arrows between them and their floors: `python -m tests.architecture.rooms`.
+"""Counts the rooms of each part, the arrows between rooms, and the floors: `python -m tests.architecture.rooms`.
 
 A room is a folder with modules, with the folders in it. A module directly in the part's folder is a room of its own; an
 `__init__` is none.

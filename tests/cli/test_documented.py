@@ -115,23 +115,23 @@ def documented(cluster, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("typed", "expected"), SHOWN)
 @pytest.mark.usefixtures("documented")
-def test_what_is_shown_is_what_is_printed(capsys, typed, expected):
+def test_documented_output_is_what_is_printed(capsys, typed, expected):
     main(shlex.split(typed.removeprefix(PROGRAM)))
     written = capsys.readouterr()
     assert (expected, "") == (written.out, written.err)
 
 
-def test_the_readme_shows_first_why_a_pod_waits():
+def test_the_readme_shows_why_pod_first():
     first = re.search(r"^```\w*\n(.*?)\n", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert first is not None
     assert first[1] == "$ kubectl readygate why pod team-a/train-7"
 
 
 # Two tests of test_pod_page.py put these before each of their rows.
-PREFIXES = re.compile(r"^(train-7 has been Pending for 4m12s\. |kube-scheduler has not asked us about it: )")
+PREFIXES = re.compile(r"^(train-7 has been Pending for 4m12s\. |kube-scheduler has not asked readygate about it: )")
 
 
-def test_each_documented_first_sentence_is_one_of_a_test():
+def test_each_documented_answer_is_tested():
     table = WHY.partition("| the answer begins |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| `(.+?)`", table, re.MULTILINE)
     files = "".join(Path(file.__file__).read_text() for file in (test_pod_page, test_unanswered))

@@ -23,7 +23,7 @@ TYPED = sorted(
 
 
 @pytest.mark.parametrize(("page", "command"), TYPED)
-def test_a_command_of_ours_is_taken(page, command):
+def test_documented_commands_are_accepted(page, command):
     words = shlex.split(command.replace("{{ $labels.node }}", "NODE"))
     if page == "alerts" and words == ["why", "node"]:
         words.append("NODE")
@@ -35,7 +35,7 @@ def test_a_command_of_ours_is_taken(page, command):
 
 
 @pytest.mark.parametrize("page", [text.stem for text in TEXTS if text.suffix == ".md"])
-def test_a_log_is_asked_for_with_its_pod_and_namespace(page):
+def test_documented_log_commands_name_pod_and_namespace(page):
     text = (ROOT / "docs" / "runbook" / f"{page}.md").read_text()
     for command in re.findall(r"`(kubectl[^`]* logs [^`]*)`", text):
         assert "-n readygate-system" in command

@@ -179,7 +179,7 @@ def test_the_documented_way_from_install_to_removal(cluster, asked, begun):
     mark(api, node)
     removed = begun(REMOVE)
     pod = bound_pod(api, "readygate-uninstall", but=pod["metadata"]["name"])
-    assert "no kube-scheduler asks" in run_as_its_kubelet(api, pod, looks(pod, people))
+    assert "no kube-scheduler calls" in run_as_its_kubelet(api, pod, looks(pod, people))
     pod = bound_pod(api, "readygate-sweep")
     assert "swept: 1 node, and namespace" in run_as_its_kubelet(api, pod, sweeps(pod, cluster.plane))
     code, said = ended(removed)

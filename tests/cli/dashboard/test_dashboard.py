@@ -99,7 +99,7 @@ def test_dashboard_follows_to_another_extender_when_its_pod_is_gone(cluster, ope
     assert get(url)[0] == 200
     process.terminate()
     _, said = process.communicate(timeout=PATIENT_S)
-    assert "readygate dashboard: e-1 has just gone; try again\nnow e-2 on control-2\n" == said
+    assert "readygate dashboard: e-1 was just deleted; try again\nnow e-2 on control-2\n" == said
 
 
 def test_dashboard_answers_502_while_nothing_listens_and_works_again_afterwards(cluster, opened):
@@ -157,7 +157,7 @@ def test_dashboard_without_an_extender_is_one_line(capsys, cluster, words, code,
     assert (code, True) == (main(["dashboard", *words]), expected in (said := capsys.readouterr().err)), said
 
 
-def test_a_port_that_is_taken_is_one_line(capsys, cluster):
+def test_a_used_port_is_one_line(capsys, cluster):
     cluster.extenders = [Extender("e-1", gates=GATES)]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = str(taken.getsockname()[1])

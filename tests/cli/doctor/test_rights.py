@@ -49,6 +49,6 @@ ALL_PODS = {Need(verb, "", "pods") for verb in ("list", "watch")}
         pytest.param("gates: [{for: {resources: [cpu]}}]", set(), DEVICES, id="processors are no devices"),
     ],
 )
-def test_what_is_needed(configuration, among, not_among):
+def test_the_needed_rights_follow_from_the_configuration(configuration, among, not_among):
     found = set(needed(settings.parse(configuration), NAMESPACE))
     assert (set(), set()) == (among - found, not_among & found)

@@ -39,10 +39,10 @@ def run(capsys, *arguments):
 
 
 PAGE = """\
-5 changes in 1d1h, as far as we remember.
-12 older ones are forgotten.
+5 changes in the 1d1h that the extender remembers.
+12 older changes were dropped.
 
-  AGO  WHAT          NODE    GATE  BECAUSE
+  AGO  CHANGE        NODE    GATE  CAUSE
   52s  closed        gpu-11  base  a
  1m1s  storm begins  -       dns   41 nodes at once
 1m10s  held by cap   w-1     dns   -
@@ -62,7 +62,7 @@ def remembered(cluster):
 
 
 @pytest.mark.usefixtures("remembered")
-def test_the_history_is_that_of_who_remembers_longest(capsys):
+def test_the_longest_memory_is_shown(capsys):
     assert (0, PAGE, "") == run(capsys, "history")
 
 
@@ -75,7 +75,7 @@ def test_the_history_is_that_of_who_remembers_longest(capsys):
     ],
 )
 @pytest.mark.usefixtures("remembered")
-def test_what_is_wanted_is_asked_for_so_nothing_older_is_passed_over(capsys, cluster, options, query):
+def test_filters_are_part_of_the_query(capsys, cluster, options, query):
     assert 0 == run(capsys, "history", *options)[0]
     asked = {query for extender in cluster.extenders for query in extender.queries}
     assert {query} == asked
@@ -89,45 +89,45 @@ def test_what_is_wanted_is_asked_for_so_nothing_older_is_passed_over(capsys, clu
         pytest.param(EVENTS[:2], "", "2 changes{}.", id="all of them"),
     ],
 )
-def test_the_first_sentence_says_whether_these_are_all(capsys, cluster, events, more, expected):
+def test_the_headline_shows_whether_there_are_more_changes(capsys, cluster, events, more, expected):
     cluster.extenders = [Extender("e-1", history={"events": events, "continue": more})]
     first = run(capsys, "history", "--gate", "dns")[1].splitlines()[0]
-    assert expected.format(" of gate dns in 1d1h, as far as we remember") == first
+    assert expected.format(" of gate dns in the 1d1h that the extender remembers") == first
 
 
 @pytest.mark.parametrize(("option", "name"), [("node", "N 1"), ("gate", "a.b")])
 @pytest.mark.usefixtures("remembered")
-def test_a_name_that_is_none(capsys, option, name):
+def test_an_invalid_name_is_wrong_usage(capsys, option, name):
     code, out, err = run(capsys, "history", f"--{option}", name)
-    assert (2, "", f"readygate history: --{option} {name} is no name of a {option}\n") == (code, out, err)
+    assert (2, "", f"readygate history: --{option} {name} is not a valid {option} name\n") == (code, out, err)
 
 
 @pytest.mark.usefixtures("remembered")
-def test_the_history_as_json(capsys):
+def test_json_has_the_history(capsys):
     document = json.loads(run(capsys, "history", "-o", "json")[1])
     assert ("e-2", 12, 5) == (document["replica"], document["forgotten"], len(document["events"]))
 
 
 def watched(cluster, monkeypatch, capsys, *later):
     """What is written where there is no terminal, when the history is these, one look after the other."""
-    looks = iter([None, *later])
-    real = history.look
+    answers = iter([None, *later])
+    real = history.view
 
-    def look(asking, arguments):
-        events = next(looks, KeyboardInterrupt)
+    def view(queries, arguments):
+        events = next(answers, KeyboardInterrupt)
         if events is KeyboardInterrupt:
             raise events
         if events is not None:
             cluster.extenders[-1].answers["history"] = {**HEAD, "events": events}
-        return real(asking, arguments)
+        return real(queries, arguments)
 
-    monkeypatch.setattr(history, "look", look)
+    monkeypatch.setattr(history, "view", view)
     monkeypatch.setattr(terminal, "watch", functools.partial(terminal.watch, every_s=0.0))
     assert main(["history", "--watch"]) == 130
     return [line[9:] for line in capsys.readouterr().out.splitlines()]
 
 
-def test_a_watch_tells_each_change_since_the_last_look_in_its_order(cluster, monkeypatch, capsys):
+def test_a_watch_writes_each_new_change_once_in_order(cluster, monkeypatch, capsys):
     """Of a storm all nodes come at once."""
     cluster.extenders = [Extender("e-1", history={"events": EVENTS[3:]})]
     expected = [
@@ -139,11 +139,11 @@ def test_a_watch_tells_each_change_since_the_last_look_in_its_order(cluster, mon
     assert expected == watched(cluster, monkeypatch, capsys, EVENTS, EVENTS)
 
 
-def test_a_watch_says_where_it_has_missed_changes(cluster, monkeypatch, capsys):
+def test_a_watch_reports_missing_changes(cluster, monkeypatch, capsys):
     """As where an extender has begun anew, or more came than are asked for."""
     cluster.extenders = [Extender("e-1", history={"events": EVENTS[3:]})]
     assert watched(cluster, monkeypatch, capsys, EVENTS[:2])[1:] == [
-        "what came in between is not known",
+        "changes in between are missing",
         "- storm begins (gate dns): 41 nodes at once",
         "gpu-11 closed (gate base): a",
     ]
@@ -151,13 +151,13 @@ def test_a_watch_says_where_it_has_missed_changes(cluster, monkeypatch, capsys):
 
 @pytest.mark.parametrize("limit", ["0", "1001", "-1"])
 @pytest.mark.usefixtures("remembered")
-def test_a_limit_that_is_none(capsys, limit):
+def test_an_invalid_limit_is_wrong_usage(capsys, limit):
     code, out, err = run(capsys, "history", "--limit", limit)
     assert (2, "", f"readygate history: --limit is {limit}, allowed: 1 to 1000\n") == (code, out, err)
 
 
 @pytest.mark.parametrize("command", ["history", "impact"])
-def test_nobody_answers(capsys, cluster, command):
+def test_without_an_answer_the_result_is_unknown(capsys, cluster, command):
     cluster.extenders = [Extender("e-1", **{command: status_of(503, "ServiceUnavailable", "refused")})]
     code, out, err = run(capsys, command)
     assert (3, "", 1) == (code, out, len(err.splitlines()))
@@ -190,45 +190,45 @@ ARMED = {
 @pytest.mark.parametrize(
     ("gates", "code", "expected"),
     [
-        pytest.param([], 3, "No extender tells of any gate.", id="nothing is decided yet"),
+        pytest.param([], 3, "No extender reports any gate.", id="nothing is decided yet"),
         pytest.param([ARMED], 0, "Every gate is armed: nothing is in shadow.", id="armed"),
         pytest.param(
-            [QUIET], 0, "Armed, gate ceph would have closed nothing since 1m.", id="it would have done nothing"
+            [QUIET], 0, "If armed, gate ceph would have closed nothing since 1m.", id="it would have done nothing"
         ),
         pytest.param(
             [DNS],
             1,
-            "Armed, gate dns would close 5 nodes now, 11 at most at once since 2d3h, and would have refused nodes in "
-            "112 calls for 37 pods.",
+            "If armed, gate dns would close 5 nodes now, 11 at most at once since 2d3h, and would have refused nodes "
+            "in 112 calls for 37 pods.",
             id="it would have closed nodes",
         ),
     ],
 )
-def test_what_a_gate_in_shadow_would_have_done(capsys, cluster, monkeypatch, gates, code, expected):
+def test_impact_shows_what_a_gate_in_shadow_would_have_done(capsys, cluster, monkeypatch, gates, code, expected):
     monkeypatch.setenv("COLUMNS", "160")
     cluster.extenders = [Extender("e-1", impact={"gates": gates})]
     found, out, err = run(capsys, "impact")
     assert (code, expected, "") == (found, out.splitlines()[0], err)
 
 
-def test_an_extender_that_is_blind_does_not_say_that_arming_is_safe(capsys, cluster):
+def test_without_verdicts_it_is_unknown_whether_arming_is_safe(capsys, cluster):
     cluster.extenders = [Extender("e-1", impact={"gates": [QUIET], "notAnswering": "no word for 130 s"})]
     code, out, _ = run(capsys, "impact")
-    first = "We are blind: no word for 130 s. Whether arming is safe cannot be known now."
+    first = "The extender gives no verdicts: no word for 130 s. It is unknown whether arming is safe."
     assert (3, first) == (code, out.splitlines()[0])
 
 
-def test_the_page_of_the_impact(capsys, cluster):
+def test_impact_is_a_table_of_gates(capsys, cluster):
     cluster.extenders = [Extender("e-1", impact={"gates": [ARMED]}), Extender("e-2", impact={"gates": [QUIET, ARMED]})]
     cluster.extenders[1].answers["impact"]["gates"] = [QUIET, {**ARMED, "wouldRefuseCalls": 5}]
     expected = """\
-Armed, gate ceph would have closed nothing since 1m.
+If armed, gate ceph would have closed nothing since 1m.
 
-GATE  IN FORCE  SINCE  CLOSED NOW  MOST  REFUSED CALLS  PODS  CAP  STORMS
-ceph  shadow       1m           0     0              0     0    0       0
-base  armed        1m           0     3              5    2+    0       0
+GATE  STATE   SINCE  CLOSED NOW  MAX  REFUSED CALLS  PODS  CAP  STORMS
+ceph  shadow     1m           0    0              0     0    0       0
+base  armed      1m           0    3              5    2+    0       0
 
-which nodes: readygate status; what happened when: readygate history
+nodes: readygate status; timeline: readygate history
 """
     assert (0, expected, "") == run(capsys, "impact")
 
@@ -239,25 +239,25 @@ which nodes: readygate status; what happened when: readygate history
         pytest.param(
             60,
             """\
-gate ceph   in force shadow   since 1m   closed now 0
-most 0   refused calls 0   pods 0   cap 0   storms 0
-gate base   in force armed   since 1m   closed now 0
-most 3   refused calls 4   pods 2+   cap 0   storms 0
+gate ceph   state shadow   since 1m   closed now 0   max 0
+refused calls 0   pods 0   cap 0   storms 0
+gate base   state armed   since 1m   closed now 0   max 3
+refused calls 4   pods 2+   cap 0   storms 0
 """,
             id="60: each number keeps its name",
         ),
         pytest.param(
             80,
             """\
-GATE  IN FORCE  SINCE  CLOSED NOW  MOST  REFUSED CALLS  PODS  CAP  STORMS
-ceph  shadow       1m           0     0              0     0    0       0
-base  armed        1m           0     3              4    2+    0       0
+GATE  STATE   SINCE  CLOSED NOW  MAX  REFUSED CALLS  PODS  CAP  STORMS
+ceph  shadow     1m           0    0              0     0    0       0
+base  armed      1m           0    3              4    2+    0       0
 """,
             id="80",
         ),
     ],
 )
-def test_the_impact_on_a_narrow_terminal(capsys, cluster, monkeypatch, columns, expected):
+def test_impact_fits_a_narrow_terminal(capsys, cluster, monkeypatch, columns, expected):
     monkeypatch.setenv("COLUMNS", str(columns))
     cluster.extenders = [Extender("e-1", impact={"gates": [QUIET, ARMED]})]
     assert expected in run(capsys, "impact")[1]

@@ -48,7 +48,7 @@ def api(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("api")
-def test_what_is_shown_is_what_is_printed(capsys):
+def test_documented_output_is_what_is_printed(capsys):
     printed = []
     for command, _ in shown():
         main(shlex.split(command.removeprefix(PROGRAM)))

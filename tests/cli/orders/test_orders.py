@@ -49,13 +49,13 @@ def test_an_order_is_written_as_the_extenders_read_it(api, capsys, argv, id_, ex
 
 
 @pytest.mark.usefixtures("api")
-def test_what_is_said_of_an_order(capsys):
+def test_a_written_order_is_shown_with_how_to_lift_it(capsys):
     _, out, _ = run(capsys, "hold", "--node", "n-1", "--for", "2h")
-    assert "node n-1: closed, whatever is seen, until 14:00\n  take it back: readygate lift hold-n-1\n" == out
+    assert "node n-1: closed, whatever its health, until 14:00\n  lift it: readygate lift hold-n-1\n" == out
 
 
 @pytest.mark.usefixtures("api")
-def test_as_json(capsys):
+def test_json_has_written_listed_and_lifted_orders(capsys):
     _, out, _ = run(capsys, "hold", "--node", "n-1", "--for", "2h", "-o", "json")
     written = {"id": "hold-n-1", "order": "hold", "scope": {"node": "n-1"}, "author": "anna"}
     assert {"written": [written | {"expires": "2026-11-22T14:00:00Z"}], "lifted": []} == json.loads(out)
@@ -66,7 +66,7 @@ def test_as_json(capsys):
 
 
 PAST = "2026-11-22T11:59:59Z"
-ABOVE_CAP = "above any cap; name one with --node, or say --yes"
+ABOVE_CAP = "above any cap; name one with --node, or add --yes"
 
 
 @cases(
@@ -77,16 +77,16 @@ ABOVE_CAP = "above any cap; name one with --node, or say --yes"
         "a misspelled pool",
         "exempt --pool gpus",
         1,
-        "no node has the label readygate.dev/pool=gpus; see --pool-label, or say --yes",
+        "no node has the label readygate.dev/pool=gpus; check --pool-label, or add --yes",
     ),
-    ("no such node", "hold --node n-9", 1, "there is no node n-9; see kubectl get nodes, or say --yes"),
+    ("no such node", "hold --node n-9", 1, "there is no node n-9; see kubectl get nodes, or add --yes"),
     ("no name", "hold --node N_1 --yes", 2, 'scope.node: is the text "N_1", allowed: the name of a node or null'),
-    ("no length of time", "pause --for soon", 2, '"soon" is no length of time; as 30m, 2h, 1h30m or 3d'),
-    ("a time that is over", f"pause --until {PAST}", 2, f'"{PAST}" is over already; name a time to come'),
+    ("no length of time", "pause --for soon", 2, '"soon" is not a duration; write 30m, 2h, 1h30m or 3d'),
+    ("a time that is over", f"pause --until {PAST}", 2, f'"{PAST}" is in the past; name a later time'),
     ("no such order", "lift a", 1, f"configmap {NAME} in namespace {NAMESPACE} has no order a: it has none"),
     ("no id of an order", "lift", 2, "name orders by their id (readygate orders shows them), or say --expired"),
 )
-def test_what_is_refused_is_one_line_with_a_remedy_and_writes_nothing(api, capsys, command, code, expected):
+def test_an_invalid_order_is_one_line_with_a_remedy_and_writes_nothing(api, capsys, command, code, expected):
     argv = command.split()
     assert (code, "", f"readygate {argv[0]}: {expected}\n") == run(capsys, *argv)
     assert {} == ordered(api)
@@ -100,7 +100,7 @@ def test_what_is_refused_is_one_line_with_a_remedy_and_writes_nothing(api, capsy
         pytest.param(["orders"], "GET", "get", id="list"),
     ],
 )
-def test_a_right_that_is_missing_is_named(api, capsys, argv, method, expected):
+def test_a_missing_right_is_named(api, capsys, argv, method, expected):
     put(api)
     api.answer_next(403, reason="Forbidden", message="no right", method=method, path="configmaps")
     code, out, err = run(capsys, *argv)
@@ -110,7 +110,7 @@ def test_a_right_that_is_missing_is_named(api, capsys, argv, method, expected):
     assert f"readygate {argv[0]}: you may not {tried}: ask for {role}, or another --context: no right\n" == err
 
 
-def test_who_may_not_list_nodes_is_told_so_and_may_go_on(api, capsys):
+def test_an_operator_without_the_right_to_list_nodes_may_go_on_with_yes(api, capsys):
     api.answer_next(403, reason="Forbidden", path="/nodes")
     _, _, err = run(capsys, "hold")
     assert "that would keep an unknown number of nodes (you may not list nodes) closed" in err
@@ -121,12 +121,12 @@ def test_who_may_not_list_nodes_is_told_so_and_may_go_on(api, capsys):
 def test_a_gate_that_no_extender_knows_is_refused(cluster, capsys):
     gates = {"gates": [{"gate": "base"}, {"gate": "gpu"}]}
     cluster.extenders = [Extender("readygate-extender-1", gates=gates)]
-    assert (1, "", "readygate arm: there is no gate bass, but base, gpu; name one of them, or say --yes\n") == run(
+    assert (1, "", "readygate arm: there is no gate bass, but base, gpu; name one of them, or add --yes\n") == run(
         capsys, "arm", "--gate", "bass"
     )
 
 
-def test_the_entry_of_somebody_else_and_one_that_is_broken_are_left_alone(api, capsys):
+def test_entries_of_others_and_invalid_entries_are_left_alone(api, capsys):
     theirs = '{"order":"hold","scope":{"node":"n-1"},"author":"ben"}'
     put(api, **{"hold-n-1": theirs, "hold-n-1-2": "no order at all"})
     assert 0 == run(capsys, "hold", "--node", "n-1")[0]
@@ -135,7 +135,7 @@ def test_the_entry_of_somebody_else_and_one_that_is_broken_are_left_alone(api, c
     assert "anna" == json.loads(data["hold-n-1-3"])["author"]
 
 
-def test_ones_own_order_is_renewed(api, capsys):
+def test_the_same_order_of_the_same_author_is_renewed(api, capsys):
     run(capsys, "hold", "--node", "n-1", "--for", "1h")
     run(capsys, "hold", "--node", "n-1", "--for", "2h")
     run(capsys, "arm")
@@ -145,7 +145,7 @@ def test_ones_own_order_is_renewed(api, capsys):
     assert ("disarm", "2026-11-22T14:00:00Z") == (found["arming"]["order"], found["hold-n-1"]["expires"])
 
 
-def test_the_list(api, capsys):
+def test_orders_are_listed_with_invalid_entries(api, capsys):
     put(
         api,
         a="{order: hold, scope: {node: n-1}, author: ben, reason: RMA 4711, expires: 2026-11-22T14:00:00Z}",
@@ -169,11 +169,11 @@ def narrow(capsys):
 
 
 @pytest.mark.usefixtures("api")
-def test_nothing_ordered(capsys):
-    assert (0, "No operator has ordered anything.\n", "") == run(capsys, "orders")
+def test_an_empty_list_is_shown_as_such(capsys):
+    assert (0, "There are no orders.\n", "") == run(capsys, "orders")
 
 
-def test_what_has_expired_is_lifted_together(api, capsys):
+def test_expired_orders_are_lifted_together(api, capsys):
     put(
         api,
         a="{order: pause, expires: 2026-11-22T10:00:00Z}",
@@ -186,13 +186,13 @@ def test_what_has_expired_is_lifted_together(api, capsys):
     assert (0, "no order has expired\n", "") == run(capsys, "lift", "--expired")
 
 
-def test_text_of_others_cannot_act_on_the_terminal(api, capsys):
+def test_text_of_orders_is_printable(api, capsys):
     put(api, a=json.dumps({"order": "hold", "reason": "\x1b[31mred\u202e", "author": "\x07"}))
     _, out, _ = run(capsys, "orders")
     assert [] == [char for char in out if not char.isprintable() and char != "\n"]
 
 
-def test_ten_who_order_at_once_lose_nothing(api):
+def test_ten_operators_at_once_lose_no_order(api):
     """Each has read before any other writes: all but one are refused, and read again."""
     put(api, there="not an order")
     barrier = threading.Barrier(10)
@@ -214,29 +214,29 @@ def test_ten_who_order_at_once_lose_nothing(api):
     assert {"there", *(f"order-{number}" for number in range(10))} == set(data)
 
 
-def test_who_is_always_too_late_gives_up(api, capsys):
+def test_repeated_conflicts_end_the_command(api, capsys):
     put(api)
     api.answer_next(409, reason="Conflict", method="PATCH", path="configmaps", times=8)
-    expected = f"others write configmap {NAME} in namespace {NAMESPACE} all the time; try again"
+    expected = f"configmap {NAME} in namespace {NAMESPACE} was changed by others each time; try again"
     assert (1, "", f"readygate pause: {expected}\n") == run(capsys, "pause")
 
 
-def test_more_orders_than_are_read_are_refused(api, capsys):
+def test_orders_above_the_limit_are_refused(api, capsys):
     put(api, **{f"o-{number}": "{order: pause}" for number in range(ENTRIES_MAX)})
     code, _, err = run(capsys, "pause")
-    assert (1, True) == (code, "has 1000 orders, of 1000 that are read; lift some" in err)
+    assert (1, True) == (code, "has 1000 orders, the limit is 1000; lift some" in err)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("90s", 90), ("30m", 1800), ("2h", 7200), ("1h30m", 5400), ("3d", 259_200), ("1d2h3m4s", 93_784)],
 )
-def test_lengths_of_time(text, expected):
+def test_a_duration_is_parsed(text, expected):
     assert expected == entries.duration_s(text)
 
 
 @pytest.mark.parametrize("text", ["", "5", "h", "-1h", "0s", "1.5h", "2h1d", "9999d", "1 h", "\u0661h"])
-def test_no_lengths_of_time(text):
+def test_an_invalid_duration_is_refused(text):
     with pytest.raises(ValueError):
         entries.duration_s(text)
 
@@ -253,7 +253,7 @@ def test_no_lengths_of_time(text):
         ("2026-12-24", "2026-12-24T00:00:00Z"),
     ],
 )
-def test_moments(text, expected):
+def test_a_time_is_parsed(text, expected):
     assert expected == format_time(entries.moment_s(text, WALL))
 
 
@@ -261,7 +261,7 @@ def test_moments(text, expected):
     "text",
     ["", "25:00", "tomorrow", "2026-11-22T13:00:00+01:00", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00", "1\n2"],
 )
-def test_no_moments(text):
+def test_an_invalid_time_is_refused(text):
     with pytest.raises(ValueError) as caught:
         entries.moment_s(text, WALL)
     assert "\n" not in str(caught.value)

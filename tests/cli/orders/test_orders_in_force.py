@@ -39,7 +39,7 @@ HOLDS = '{"order":"hold","scope":{"node":"n-1"},"expires":"2026-11-22T12:10:00Z"
 OVER = '{"order":"hold","scope":{"node":"n-2"},"expires":"2026-11-22T10:00:00Z"}'
 
 
-def test_an_order_is_over_by_the_clock_of_the_api_server_not_ours(api, capsys):
+def test_an_order_expires_by_the_clock_of_the_api_server(api, capsys):
     """Ours is half an hour ahead: what holds for ten minutes more would be taken back, and its node opened."""
     put(api, holds=HOLDS.replace("12:10", "11:40"), over=OVER)
     reviewed(api, "2026-11-22T11:30:00Z")
@@ -54,7 +54,7 @@ def test_an_order_is_over_by_the_clock_of_the_api_server_not_ours(api, capsys):
         pytest.param("2026-11-22T12:30:00Z", {"early": False, "late": True}, id="ours is half an hour behind"),
     ],
 )
-def test_which_orders_are_in_force_is_by_the_clock_of_the_api_server(api, capsys, at, expected):
+def test_orders_are_in_force_by_the_clock_of_the_api_server(api, capsys, at, expected):
     put(api, early=HOLDS, late='{"order":"pause"}')
     reviewed(api, at)
     told = json.loads(run(capsys, "orders", "-o", "json")[1])["orders"]
@@ -70,25 +70,25 @@ BEN = '"author":"ben","created":"2026-11-22T12:00:00Z"'
         pytest.param(
             ["exempt", "--node", "n-1"],
             {"disk": '{"order":"hold","scope":{"node":"n-1"},%s}'},
-            ["but disk goes before it: hold of node n-1 by ben"],
+            ["but disk takes precedence: hold of node n-1 by ben"],
             id="a hold of the same node",
         ),
         pytest.param(
             ["hold", "--yes", "--gate", "gpu"],
             {"disk": '{"order":"exempt","scope":{"node":"n-1"},%s}', "far": '{"order":"pause","scope":{"gate":"x"}}'},
-            ["but disk goes before it: exempt of node n-1 by ben"],
+            ["but disk takes precedence: exempt of node n-1 by ben"],
             id="a node of the gate, not another gate",
         ),
         pytest.param(
             ["arm"],
             {"arming-gpu": '{"order":"disarm","scope":{"gate":"gpu"},%s}'},
-            ["but arming-gpu goes before it: disarm of gate gpu by ben"],
+            ["but arming-gpu takes precedence: disarm of gate gpu by ben"],
             id="a gate that stays disarmed",
         ),
         pytest.param(
             ["arm", "--gate", "gpu"],
             {"all": '{"order":"disarm",%s}'},
-            ["but all goes before it: disarm of the cluster by ben"],
+            ["but all takes precedence: disarm of the cluster by ben"],
             id="all gates disarmed in the same second",
         ),
         pytest.param(["disarm"], {"arming-gpu": '{"order":"arm","scope":{"gate":"gpu"},%s}'}, [], id="none is left"),
@@ -100,7 +100,7 @@ BEN = '"author":"ben","created":"2026-11-22T12:00:00Z"'
             ["exempt"],
             {f"h-{number}": f'{{"order":"hold","scope":{{"node":"m-{number}"}},%s}}' for number in range(7)},
             [
-                *(f"but h-{number} goes before it: hold of node m-{number} by ben" for number in range(5)),
+                *(f"but h-{number} takes precedence: hold of node m-{number} by ben" for number in range(5)),
                 "and 2 more: readygate orders",
             ],
             id="many",
@@ -113,37 +113,37 @@ BEN = '"author":"ben","created":"2026-11-22T12:00:00Z"'
         ),
     ],
 )
-def test_orders_that_go_before_a_new_one_are_named(api, capsys, argv, there, expected):
+def test_orders_that_take_precedence_are_named(api, capsys, argv, there, expected):
     put(api, **{id_: value.replace("%s", BEN) for id_, value in there.items()})
     _, out, _ = run(capsys, *argv)
     assert expected == [line.strip() for line in out.splitlines()[1:-1]]
 
 
-def test_a_hold_at_a_gate_in_shadow_says_that_nothing_is_refused(cluster, capsys, in_utc):  # noqa: ARG001
+def test_a_hold_at_a_gate_in_shadow_warns_that_nothing_is_refused(cluster, capsys, in_utc):  # noqa: ARG001
     cluster.objects["/api/v1/namespaces/readygate-system/configmaps/readygate-orders"] = {"metadata": {}, "data": {}}
     cluster.objects["/api/v1/nodes/n-1"] = {}
     gates = {"gates": [{"gate": "base", "armed": False}, {"gate": "gpu"}]}
     cluster.extenders = [Extender("readygate-extender-1", gates=gates)]
     _, out, _ = run(capsys, "hold", "--node", "n-1")
-    assert "  but gate base is in shadow: nothing is refused until armed" == out.splitlines()[1]
+    assert "  but gate base is in shadow: nothing is refused until it is armed" == out.splitlines()[1]
     _, out, _ = run(capsys, "hold", "--node", "n-1", "-o", "json")
     assert [["base"]] == [one["inShadow"] for one in json.loads(out)["written"]]
 
 
-def test_a_script_learns_too_what_goes_before_its_order(api, capsys):
+def test_json_names_orders_that_take_precedence(api, capsys):
     put(api, disk='{"order":"hold","scope":{"node":"n-1"}}')
     _, out, _ = run(capsys, "exempt", "--node", "n-1", "-o", "json")
     assert [["disk"]] == [one["overruledBy"] for one in json.loads(out)["written"]]
 
 
-def test_times_that_no_clock_shows_are_listed_like_others(api, capsys):
+def test_times_out_of_range_are_listed(api, capsys):
     last, first = "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"
     put(api, a=f'{{"order":"hold","expires":"{last}"}}', b=f'{{"order":"hold","expires":"{first}"}}')
     for output in ("table", "json"):
         assert (0, "") == run(capsys, "orders", "-o", output)[::2]
 
 
-def test_an_entry_that_is_no_text_is_shown_left_alone_and_lifted(api, capsys):
+def test_a_binary_entry_is_shown_left_alone_and_lifted(api, capsys):
     metadata = {"name": NAME, "namespace": NAMESPACE}
     api.put({"kind": "ConfigMap", "metadata": metadata, "binaryData": {"pause": "/w==", "other": "/w=="}})
     code, out, _ = run(capsys, "orders")
@@ -154,7 +154,7 @@ def test_an_entry_that_is_no_text_is_shown_left_alone_and_lifted(api, capsys):
     assert (["pause-2"], ["other"]) == (sorted(found["data"]), sorted(found["binaryData"]))
 
 
-def test_tomorrows_eight_oclock_is_by_the_clock_of_tomorrow(monkeypatch):
+def test_eight_oclock_tomorrow_follows_daylight_saving_time(monkeypatch):
     with monkeypatch.context() as changed:
         changed.setenv("TZ", "Europe/Berlin")
         time.tzset()

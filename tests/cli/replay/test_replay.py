@@ -8,9 +8,9 @@ import pytest
 
 from cli.__main__ import main
 from cli.replay import capture
-from cli.replay.differences import Difference, Played, Turned, differences, sums
+from cli.replay.differences import Difference, ReplayResult, Transition, differences, totals_of
 from cli.replay.player import Player
-from cli.replay.recording import TapeError, head_of, lines_of, written
+from cli.replay.recording import RecordingError, head_of, lines_of, written
 from extender import settings
 from extender.cluster.observed import Lease
 from extender.policy.reasons import CLOSED_NOT_READY
@@ -31,7 +31,7 @@ def played(configuration, *lines):
 
 def turned(configuration, *lines):
     """Without the first word on each node."""
-    found = played(configuration, *lines).turned
+    found = played(configuration, *lines).transitions
     return [(round(one.at - AT, 1), one.node, bool(one.reason), one.held_by) for one in found if one.at > AT + 1]
 
 
@@ -119,7 +119,7 @@ def test_a_lease_that_is_not_renewed_closes_its_node_at_its_age(of, every_s, con
         pytest.param("{limitSeconds: 0}", [], id="of none"),
     ],
 )
-def test_whose_leases_are_recorded(heartbeat, expected):
+def test_only_the_leases_that_count_are_recorded(heartbeat, expected):
     tried = settings.parse(f"heartbeat: {heartbeat}")
     written_to = io.BytesIO()
     recorder = capture.Recorder(tried, written_to, lambda: AT)
@@ -135,7 +135,7 @@ def test_whose_leases_are_recorded(heartbeat, expected):
     ]
 
 
-def test_orders_count_as_they_did():
+def test_orders_count_as_when_they_were_recorded():
     order = {
         "order": "hold",
         "scope": {"node": "n-02"},
@@ -148,9 +148,9 @@ def test_orders_count_as_they_did():
     assert [(5.0, "n-02", True, "hold")] == turned(UNBRAKED, *lines)
 
 
-def test_a_gate_whose_pods_were_not_recorded_is_told_about():
+def test_a_gate_whose_pods_were_not_recorded_is_refused():
     other = NO_LEASES + "gates: [{name: dns, healthPods: {namespace: kube-system, labelSelector: k8s-app=dns}}]"
-    with pytest.raises(TapeError, match="holds no pods kube-system k8s-app=dns"):
+    with pytest.raises(RecordingError, match="holds no pods kube-system k8s-app=dns"):
         played(other, *recordings.start(3), recordings.end(10))
 
 
@@ -158,7 +158,9 @@ def test_a_gate_whose_pods_were_not_recorded_is_told_about():
 
 
 def of(*turns, gate="health", ended=100.0):
-    return Played(0.0, ended, tuple(Turned(at, gate, node, reason) for at, node, reason in turns), {gate: True})
+    return ReplayResult(
+        0.0, ended, tuple(Transition(at, gate, node, reason) for at, node, reason in turns), {gate: True}
+    )
 
 
 BAD = CLOSED_NOT_READY
@@ -183,19 +185,19 @@ BAD = CLOSED_NOT_READY
         ),
     ],
 )
-def test_differences(before, after, expected):
+def test_differences_are_spans_of_time(before, after, expected):
     assert expected == differences(before, after)
 
 
-def test_sums():
-    total = sums(of((1.0, "a", BAD), (2.0, "b", BAD), (11.0, "a", ""), (50.0, "a", BAD)))
+def test_totals_count_closures_nodes_and_seconds():
+    total = totals_of(of((1.0, "a", BAD), (2.0, "b", BAD), (11.0, "a", ""), (50.0, "a", BAD)))
     assert (3, 2, 10.0 + 98.0 + 50.0) == (total.closures, total.most_closed, total.closed_s)
 
 
-def test_a_node_that_two_gates_close_is_one_node():
+def test_a_node_that_two_gates_close_counts_once():
     turns = (("a", "n", 1.0, BAD), ("b", "n", 2.0, BAD), ("a", "n", 3.0, ""), ("b", "m", 4.0, BAD))
-    played = Played(0.0, 10.0, tuple(Turned(at, gate, node, said) for gate, node, at, said in turns), {})
-    assert (3, 2) == (sums(played).closures, sums(played).most_closed)
+    played = ReplayResult(0.0, 10.0, tuple(Transition(at, gate, node, said) for gate, node, at, said in turns), {})
+    assert (3, 2) == (totals_of(played).closures, totals_of(played).most_closed)
 
 
 # ---- the command
@@ -227,7 +229,7 @@ def test_no_line_is_wider_than_the_terminal(recording, tmp_path, capsys, monkeyp
     assert [line for line in capsys.readouterr().out.splitlines() if len(line) > columns] == []
 
 
-def test_the_same_configuration_differs_in_nothing(recording, tmp_path, capsys):
+def test_the_same_configuration_has_no_differences(recording, tmp_path, capsys):
     tried = tmp_path / "tried.yaml"
     tried.write_text(CAPPED)
     assert main(["replay", str(recording), "--config", str(tried)]) == 0
@@ -246,7 +248,7 @@ def test_the_same_configuration_differs_in_nothing(recording, tmp_path, capsys):
     ],
     ids=["empty", "no head", "a head that is no UTF-8", "another format", "a wrong configuration", "a wrong line"],
 )
-def test_what_is_no_recording_is_refused_in_one_line(tmp_path, capsys, content, expected):
+def test_another_file_than_a_recording_is_refused_in_one_line(tmp_path, capsys, content, expected):
     (tmp_path / "tape").write_bytes(content)
     (tmp_path / "c.yaml").write_text(UNBRAKED)
     assert main(["replay", str(tmp_path / "tape"), "--config", str(tmp_path / "c.yaml")]) == 2
@@ -254,7 +256,7 @@ def test_what_is_no_recording_is_refused_in_one_line(tmp_path, capsys, content, 
     assert (1, True) == (complaint.count("\n"), expected in complaint)
 
 
-def test_a_line_that_was_cut_off_is_left_out():
+def test_an_incomplete_last_line_is_ignored():
     whole = written(recordings.end(5))
     assert [recordings.end(5)] == list(lines_of([whole, whole[:10]]))
     assert head_of(written(recordings.head())) == recordings.head()

@@ -34,7 +34,7 @@ def test_text_of_the_cluster_is_one_printable_line(text, expected):
 
 
 @pytest.mark.parametrize(("text", "expected"), HOSTILE[:4])
-def test_so_is_what_is_put_into_a_line(text, expected):
+def test_text_in_a_line_is_printable(text, expected):
     assert f"  {expected} " == line(f"  {text} ")[0].text
 
 
@@ -47,11 +47,11 @@ def test_so_is_what_is_put_into_a_line(text, expected):
         pytest.param("日本 語", 5, "日本\n  語\n", id="wide characters"),
     ],
 )
-def test_a_paragraph(text, width, expected):
+def test_a_paragraph_is_wrapped_at_blanks(text, width, expected):
     assert expected == text_of(wrapped((Span(text),), width, hang=2))
 
 
-def test_facts_stay_in_one_piece():
+def test_flowed_spans_stay_in_one_piece():
     assert "a b   c d\nlong fact\n" == text_of(flowed([Span("a b"), Span("c d"), Span("long fact")], 10))
 
 
@@ -87,11 +87,11 @@ ROWS = [
         ),
     ],
 )
-def test_a_table(width, expected):
+def test_a_table_fits_the_width(width, expected):
     assert expected == text_of(table(COLUMNS, ROWS, width))
 
 
-def test_colours_are_beside_the_words():
+def test_colours_do_not_change_the_text():
     page = [line(Span("closed", Style.BAD), " since")]
     assert ("\x1b[31mclosed\x1b[0m since\n", "closed since\n") == (painted(page), text_of(page))
 
@@ -109,15 +109,15 @@ def test_colours_are_beside_the_words():
         (183_600, "2d3h"),
     ],
 )
-def test_age(seconds, expected):
+def test_age_has_at_most_two_units(seconds, expected):
     assert expected == age(seconds)
 
 
 @pytest.mark.parametrize(("number", "expected"), [(0, "0 nodes"), (1, "1 node"), (5000, "5,000 nodes")])
-def test_count(number, expected):
+def test_count_adds_the_noun(number, expected):
     assert expected == count(number, "node")
 
 
 @pytest.mark.parametrize(("text", "expected"), [("abc", 3), ("日本", 4), ("e\u0301", 1)])
-def test_columns(text, expected):
+def test_wide_characters_take_two_columns(text, expected):
     assert expected == columns_of(text)

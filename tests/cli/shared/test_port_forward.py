@@ -88,7 +88,7 @@ def test_bytes_arrive_unchanged_both_ways_over_tls(tmp_path):
         assert payload == echoed(forward, payload)
 
 
-def test_what_comes_in_one_tls_record_with_the_upgrade_is_not_waited_for(tmp_path):
+def test_bytes_in_the_tls_record_of_the_upgrade_are_delivered_at_once(tmp_path):
     authority, over = make_authority(tmp_path), threading.Event()
 
     def serve(handler):
@@ -120,7 +120,7 @@ def test_many_connections_at_once_do_not_mix():
     assert dict(enumerate(payloads)) == found
 
 
-def test_however_the_kubelet_cuts_and_mixes_its_messages_the_bytes_are_the_same():
+def test_bytes_are_the_same_however_the_kubelet_splits_its_messages():
     """Drawn: the port in one message or two, data of 0 to 70,000 bytes, in parts, pings and other channels between."""
     payload, complaint = random.randbytes(300_000), b"lost connection to pod"
 
@@ -182,7 +182,7 @@ def test_a_side_that_closes_ends_the_connection_while_the_other_is_silent(monkey
         pytest.param(b"HTTP/1.1 500 Internal Server Error\r\n\r\n", id="another protocol"),
     ],
 )
-def test_what_is_no_message_ends_the_connection(monkeypatch, frame):
+def test_an_invalid_message_ends_the_connection(monkeypatch, frame):
     monkeypatch.setattr(port_forward, "STALLED_S", 0.2)  # what begins as the head of a longer message is waited for
 
     def serve(handler):
@@ -195,7 +195,7 @@ def test_what_is_no_message_ends_the_connection(monkeypatch, frame):
         assert received(sock) == b""
 
 
-def test_a_program_that_reads_nothing_is_given_up(monkeypatch):
+def test_a_connection_ends_if_the_client_reads_nothing(monkeypatch):
     monkeypatch.setattr(port_forward, "STALLED_S", 0.2)
     ended = threading.Event()
 
@@ -210,7 +210,7 @@ def test_a_program_that_reads_nothing_is_given_up(monkeypatch):
         assert ended.wait(PATIENT_S)
 
 
-def test_no_thread_and_no_descriptor_is_left_of_connections_that_are_closed():
+def test_closed_connections_leave_no_thread_and_no_descriptor():
     """Without the garbage collector, which would close in the end what nothing refers to."""
 
     def left():
@@ -272,7 +272,7 @@ def test_an_upgrade_to_something_else_is_refused(wrong):
     + [b"HTTP/1.1 500 z\r\nContent-Length: " + size + b"\r\n\r\n{}" for size in (b"-1", b"x", b"99", b"9" * 5000)],
     ids=repr,
 )
-def test_an_answer_that_is_no_upgrade_is_one_line(answer):
+def test_an_answer_without_upgrade_is_an_error_of_one_line(answer):
     def serve(handler):
         handler.close_connection = True
         handler.wfile.write(answer)
@@ -282,7 +282,7 @@ def test_an_answer_that_is_no_upgrade_is_one_line(answer):
     assert (True, True) == (len(str(said.value)) < 1000, str(said.value).isprintable())
 
 
-def test_whatever_a_kubelet_sends_ends_with_the_connection_and_no_error_of_a_thread(monkeypatch):
+def test_random_bytes_of_a_kubelet_end_the_connection_without_an_error_in_a_thread(monkeypatch):
     """Drawn: bytes by chance, after the heads of frames."""
     monkeypatch.setattr(port_forward, "STALLED_S", 0.05)
 
@@ -314,7 +314,7 @@ def test_an_upgrade_that_comes_byte_by_byte_ends_at_the_deadline():
         over.set()
 
 
-def test_a_token_that_has_been_renewed_is_read_and_asked_with_once():
+def test_a_renewed_token_is_read_again_and_tried_once():
     asked = []
 
     def answer(_target, headers):
@@ -352,12 +352,12 @@ def test_no_proxy_of_the_environment_is_used(monkeypatch):
         assert echoed(forward, b"hello") == b"hello"
 
 
-def test_an_api_server_that_is_away_is_named_with_the_cause():
+def test_the_error_names_an_unreachable_api_server_and_the_cause():
     with pytest.raises(ForwardError, match=re.escape("e-1: http://127.0.0.1:1: Connection refused; see --kubeconfig")):
         forward_to("http://127.0.0.1:1").dial(PATIENT_S)
 
 
-def test_port_and_path_are_those_of_the_api():
+def test_the_request_has_the_path_and_port_of_the_api():
     asked = []
 
     def answer(target, _headers):

@@ -56,13 +56,13 @@ def closed(cluster):
     ],
 )
 @pytest.mark.usefixtures("closed")
-def test_colours_are_shown_where_they_are_wanted(environ, expected):
+def test_colours_are_shown_only_on_terminals_that_support_them(environ, expected):
     code, seen = in_a_terminal("status", **environ)
     assert (1, expected, True) == (code, "\x1b[31mclosed\x1b[0m" in seen, "closed" in seen)
 
 
 @pytest.mark.usefixtures("closed")
-def test_a_watched_page_is_drawn_anew():
+def test_a_watch_redraws_the_page():
     code, seen = in_a_terminal("status", "--watch")
     assert (0, 2, True) == (code, seen.count(terminal.CLEAR), seen.count("1 of 2 nodes open") == 2)
 
@@ -73,7 +73,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("stream", "expected"), [(Terminal, True), (io.StringIO, False)])
-def test_progress_is_told_to_a_terminal_and_wiped_off(monkeypatch, stream, expected):
+def test_progress_is_shown_on_a_terminal_and_erased(monkeypatch, stream, expected):
     monkeypatch.setattr(sys, "stderr", stream())
     monkeypatch.setattr(terminal, "PROGRESS_AFTER_S", 0.01)
     with terminal.progress("asking"):
@@ -93,7 +93,7 @@ def view(key):
     ("output", "expected"),
     [("table", ["answer a", "answer last"]), ("json", ['{"key":"a"}', '{"key":"last"}'])],
 )
-def test_a_look_that_fails_does_not_end_a_watch(capsys, output, expected):
+def test_a_watch_goes_on_after_an_error(capsys, output, expected):
     found = iter([view("a"), view("a"), CommandError("gone"), CommandError("gone"), view("last")])
 
     def look():
@@ -108,7 +108,7 @@ def test_a_look_that_fails_does_not_end_a_watch(capsys, output, expected):
     assert written.err == "readygate: gone\n"
 
 
-def test_a_first_look_that_fails_ends_it():
+def test_an_error_of_the_first_query_ends_a_watch():
     def look():
         raise CommandError("there is none")
 

@@ -101,7 +101,7 @@ STATUS = page.Status(
 )
 AT_60 = """\
 prod-eu1   2 of 6 nodes open   cap 65: 4 used
-2 of 2 extenders agree   last word 0.4s ago
+2 of 2 extenders agree   last API response 0.4s ago
 
 GATE   OPEN  CLOSED  HELD OPEN  REFUSED/10m
 base    213       3          0           41
@@ -111,12 +111,12 @@ dns *   211       5          0        (112)
   for pods that request nvidia.com/gpu
   last change: -
 
-* in shadow: closes nothing; in brackets what it would do
+* in shadow: closes nothing; (n) is what it would refuse
 
 NODE    GATE  STATE        FOR
 gpu-11  base  closed       28s
-  its kubelet has been silent for 52s
-  opens when its Lease moves
+  kubelet Lease not renewed for 52s
+  opens when its kubelet renews its Lease
 w-014   base  closed       3m
   rootfs: Read-only file system
   opens when check rootfs passes
@@ -128,26 +128,26 @@ w-101   base  opening      18s
   opens when it stays healthy for 42s more
 w-102   base  held open    1m
   cap of 65: dns: timed out
-  - (closes when a place under the cap is free)
+  - (closes when the cap has room)
 w-102   dns   would close  1m
   dns: timed out
   opens when check dns passes
 """
 AT_120 = """\
-prod-eu1   2 of 6 nodes open   cap 65: 4 used   2 of 2 extenders agree   last word 0.4s ago
+prod-eu1   2 of 6 nodes open   cap 65: 4 used   2 of 2 extenders agree   last API response 0.4s ago
 
 GATE   FOR                               OPEN  CLOSED  HELD OPEN  REFUSED/10m  LAST CHANGE
 base   every pod                          213       3          0           41  gpu-11 closed 52s ago
 dns *  pods that request nvidia.com/gpu   211       5          0        (112)  -
 
-* in shadow: closes nothing; in brackets what it would do
+* in shadow: closes nothing; (n) is what it would refuse
 
-NODE    GATE  STATE        FOR   BECAUSE                               OPENS WHEN
-gpu-11  base  closed       28s   its kubelet has been silent for 52s   its Lease moves
+NODE    GATE  STATE        FOR   CAUSE                                 OPENS WHEN
+gpu-11  base  closed       28s   kubelet Lease not renewed for 52s     its kubelet renews its Lease
 w-014   base  closed       3m    rootfs: Read-only file system         check rootfs passes
 gpu-07  gpu   closed       2d3h  hold by ana: "RMA 4711"               the hold is lifted, or ends in 2h30m
 w-101   base  opening      18s   healthy again; flapped 3 times in 1h  it stays healthy for 42s more
-w-102   base  held open    1m    cap of 65: dns: timed out             - (closes when a place under the cap is free)
+w-102   base  held open    1m    cap of 65: dns: timed out             - (closes when the cap has room)
 w-102   dns   would close  1m    dns: timed out                        check dns passes
 """
 
@@ -157,7 +157,7 @@ def at(width, status=STATUS):
 
 
 @pytest.mark.parametrize(("width", "expected"), [(60, AT_60), (120, AT_120)])
-def test_the_page(width, expected):
+def test_the_page_fits_the_width(width, expected):
     assert expected == at(width)
 
 
@@ -175,8 +175,8 @@ def with_gates(**changes):
     [
         pytest.param(
             page.Status("", NodeVerdicts(not_answering="no word from the API server for 130 s", nodes=[]), None, 1, 1),
-            "We are blind: no word from the API server for 130 s.\n"
-            "kube-scheduler gets no verdicts: it places pods unfiltered (protect) or waits (enforce).\n",
+            "The extender gives no verdicts: no word from the API server for 130 s.\n"
+            "kube-scheduler places pods unfiltered (protect), or pods wait (enforce).\n",
             id="blind",
         ),
         pytest.param(
@@ -190,9 +190,9 @@ def with_gates(**changes):
                 releases=("0.1.0", "0.2.0"),
             ),
             "1 of 1 node open   2 of 2 extenders answer\n"
-            "! The extenders do not say the same of 1 node:\n"
-            f"  a: e-1 says open, e-2 says {CLOSED_UNHEALTHY}\n"
-            "! The extenders are of different releases: 0.1.0, 0.2.0.\n",
+            "! The extenders disagree on 1 node:\n"
+            f"  a: open at e-1; {CLOSED_UNHEALTHY} at e-2\n"
+            "! The extenders run different releases: 0.1.0, 0.2.0.\n",
             id="replicas that disagree, of two releases",
         ),
         pytest.param(
@@ -216,9 +216,9 @@ def with_gates(**changes):
                 1,
             ),
             "1 of 1 node open\n"
-            "STORM gate g: 41 nodes turned bad at once (dns), held open. Suspect: 10.96.0.10.\n"
+            "STORM gate g: 41 nodes became unhealthy at once (dns), held open. Suspect: 10.96.0.10.\n"
             "HOLD gate gpu and node gpu-07, by ana: RMA 4711, ends 2026-11-28T09:00:00Z\n"
-            "PAUSE the cluster, by somebody: an upgrade\n"
+            "PAUSE the cluster, by an unknown author: an upgrade\n"
             "! order ignored: c: expires: is the text soon, allowed: an RFC 3339 time\n"
             "\n"
             "GATE  FOR        OPEN  CLOSED  HELD OPEN  REFUSED/10m  LAST CHANGE\n"
@@ -227,7 +227,7 @@ def with_gates(**changes):
         ),
     ],
 )
-def test_what_else_is_said(status, expected):
+def test_problems_storms_and_orders_are_shown(status, expected):
     assert expected == at(120, status)
 
 
@@ -252,35 +252,35 @@ def status(capsys, *arguments):
     ],
 )
 @pytest.mark.parametrize("output", ["table", "json"])
-def test_the_exit_code(capsys, cluster, nodes, why, code, output):
+def test_the_exit_code_shows_whether_a_node_is_closed(capsys, cluster, nodes, why, code, output):
     cluster.extenders = [Extender("e-1", nodes={"notAnswering": why, "nodes": nodes})]
     assert (code, "") == status(capsys, "-o", output)[::2]
 
 
-def test_an_extender_that_tells_of_no_gates_is_shown_all_the_same(capsys, cluster):
+def test_an_extender_without_decisions_per_gate_is_shown(capsys, cluster):
     cluster.extenders = [Extender("e-1", nodes={"nodes": [OPEN, CLOSED]})]
     expected = """\
-testbed   1 of 2 nodes open   last word 0.4s ago
+testbed   1 of 2 nodes open   last API response 0.4s ago
 
-NODE    GATE  STATE   FOR   BECAUSE    OPENS WHEN
+NODE    GATE  STATE   FOR   CAUSE      OPENS WHEN
 node-2  -     closed  1m1s  cni: gone  check cni passes
 """
     assert (1, expected, "") == status(capsys)
 
 
-def test_with_all_the_open_nodes_are_listed_too(capsys, cluster):
+def test_option_all_lists_open_nodes(capsys, cluster):
     cluster.extenders = [Extender("e-1", nodes={"nodes": [OPEN]})]
     assert "node-1  -     open   1m1s" in status(capsys, "--all")[1]
 
 
-def test_the_freshest_word_is_shown_and_differences_are(capsys, cluster):
+def test_the_newest_data_and_differences_are_shown(capsys, cluster):
     old = {"nodes": [OPEN, {**CLOSED, "open": True, "reason": ""}], "lastWordSeconds": 9.0}
     cluster.extenders = [Extender("e-1", nodes=old), Extender("e-2", nodes={"nodes": [OPEN, CLOSED]})]
     code, out, _ = status(capsys)
-    assert (1, True) == (code, f"  node-2: e-1 says open, e-2 says {CLOSED_UNHEALTHY}\n" in out)
+    assert (1, True) == (code, f"  node-2: open at e-1; {CLOSED_UNHEALTHY} at e-2\n" in out)
 
 
-def test_json_says_whose_word_it_is_and_who_differs(capsys, cluster):
+def test_json_names_the_extender_and_the_problems(capsys, cluster):
     cluster.extenders = [Extender("e-1", nodes={"nodes": [OPEN, CLOSED]}), Extender("e-2", nodes=(500, b"{}"))]
     document = json.loads(status(capsys, "-o", "json")[1])
     assert ("e-1", 1, 2, False, 1) == (
@@ -293,7 +293,7 @@ def test_json_says_whose_word_it_is_and_who_differs(capsys, cluster):
     assert [node["node"] for node in document["nodes"]["nodes"]] == ["node-1", "node-2"]
 
 
-def test_json_tells_what_the_page_tells_of_all_replicas(capsys, cluster):
+def test_json_has_releases_and_calls_of_all_extenders(capsys, cluster):
     """Of which releases they are, and what is asked of each."""
     gates = [{"gates": [], "scheduler": {"calls": calls}} for calls in (3, 4)]
     cluster.extenders = [
@@ -340,33 +340,36 @@ NEVER = SchedulerTold()
     ("schedulers", "expected"),
     [
         pytest.param((), None, id="extenders of another release do not tell"),
-        pytest.param((NEVER,), "has never asked; `readygate doctor` says whether it is told to.", id="never"),
-        pytest.param((QUIET, NEVER), "asked last 50m ago, 0 of 7 calls unanswered.", id="nothing to place"),
         pytest.param(
-            (SchedulerTold(calls=7),), "has not asked for ten minutes, 0 of 7 calls unanswered.", id="before we looked"
+            (NEVER,), "has never called; `readygate doctor` shows whether readygate is registered.", id="never"
+        ),
+        pytest.param((QUIET, NEVER), "last call 50m ago, 0 of 7 calls unanswered.", id="nothing to place"),
+        pytest.param(
+            (SchedulerTold(calls=7),), "no call for ten minutes, 0 of 7 calls unanswered.", id="before we looked"
         ),
         pytest.param(
             (ASKED, NEVER, QUIET),
-            "asks 1 of 3 extenders, 1.2 calls/s, p99 below 2ms, 2 of 12,352 calls unanswered.",
+            "calls 1 of 3 extenders, 1.2 calls/s, p99 below 2ms, 2 of 12,352 calls unanswered.",
             id="one leads, and asks the extender beside it",
         ),
         pytest.param(
             (SchedulerTold(calls=7, unanswered=7, per_second=0.1),),
-            "asks 1 of 1 extender, 0.1 calls/s, p99 above 1s, 7 of 7 calls unanswered.",
+            "calls 1 of 1 extender, 0.1 calls/s, p99 above 1s, 7 of 7 calls unanswered.",
             id="slow",
         ),
     ],
 )
-def test_the_line_of_the_scheduler(schedulers, expected):
+def test_calls_of_the_scheduler_are_shown(schedulers, expected):
     shown = text_of(page.render(replace(STATUS, schedulers=schedulers), 120)).splitlines()
     found = [line for line in shown if line.startswith("Scheduler: ")]
     assert found == ([] if expected is None else [f"Scheduler: {expected}"])
 
 
 @pytest.mark.parametrize("mode", ["protect", "enforce"])
-def test_the_mode_stands_in_the_first_line(mode):
+def test_the_first_line_shows_the_mode(mode):
     gates = msgspec.structs.replace(GATES, scheduler=SchedulerTold(mode=mode))
     first = text_of(page.render(replace(STATUS, gates=gates), 120)).splitlines()[0]
     assert (
-        f"prod-eu1   2 of 6 nodes open   cap 65: 4 used   {mode}   2 of 2 extenders agree   last word 0.4s ago" == first
+        f"prod-eu1   2 of 6 nodes open   cap 65: 4 used   {mode}   2 of 2 extenders agree   last API response 0.4s ago"
+        == first
     )

@@ -25,21 +25,21 @@ SILENT = Extender("e-2", **{f"pods/{POD}": (500, b"")})
 
 @cases(
     "extenders, expected",
-    ("nobody was asked", [replica("e-1"), replica("e-2")], (0, "no kube-scheduler asks the extenders")),
-    ("there is no extender to miss", [], (0, "there is no extender that could be asked")),
-    ("one was asked", [replica("e-1"), replica("e-2", attempts=1)], (1, "kube-scheduler still asks e-2: take the")),
-    ("one was asked and had no verdict", [replica("e-1", unanswered=2)], (1, "still asks e-1")),
+    ("nobody was asked", [replica("e-1"), replica("e-2")], (0, "no kube-scheduler calls the extenders")),
+    ("there is no extender to miss", [], (0, "no extender runs")),
+    ("one was asked", [replica("e-1"), replica("e-2", attempts=1)], (1, "kube-scheduler still calls e-2: remove")),
+    ("one was asked and had no verdict", [replica("e-1", unanswered=2)], (1, "still calls e-1")),
     ("one does not answer", [replica("e-1"), SILENT], (3, "helm uninstall --no-hooks")),
-    ("one was asked, another does not answer", [replica("e-1", attempts=1), SILENT], (1, "still asks e-1")),
+    ("one was asked, another does not answer", [replica("e-1", attempts=1), SILENT], (1, "still calls e-1")),
 )
-def test_extenders_may_go_when_no_scheduler_asks_them(capsys, cluster, extenders, expected):
+def test_extenders_may_be_removed_when_no_scheduler_calls_them(capsys, cluster, extenders, expected):
     cluster.extenders = extenders
     code = main(["unregistered", POD])
     told = capsys.readouterr()
     assert (code, expected[1] in told.out + told.err) == (expected[0], True), told
 
 
-def test_what_reaches_people_late_is_waited_for(capsys, cluster, monkeypatch):
+def test_a_call_that_shows_late_is_waited_for(capsys, cluster, monkeypatch):
     late = replica("e-1")
     cluster.extenders = [late]
 
@@ -48,10 +48,10 @@ def test_what_reaches_people_late_is_waited_for(capsys, cluster, monkeypatch):
 
     monkeypatch.setattr(registration.time, "sleep", until_then)
     assert main(["unregistered", POD]) == 1
-    assert "still asks e-1" in capsys.readouterr().err
+    assert "still calls e-1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("named", ["readygate-uninstall-x7", "a/b/c", "/b", "a/"])
-def test_a_pod_is_named_with_its_namespace(capsys, named):
+def test_a_pod_must_be_named_with_its_namespace(capsys, named):
     assert main(["unregistered", named]) == 2
     assert "NAMESPACE/NAME" in capsys.readouterr().err

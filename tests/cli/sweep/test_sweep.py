@@ -39,7 +39,7 @@ def marked(api):
     return api
 
 
-def test_conditions_kicks_the_lease_and_the_pod_of_helm_test_go_and_nothing_else(marked, capsys):
+def test_sweep_removes_conditions_kicks_lease_and_test_pod_and_nothing_else(marked, capsys):
     assert main(["sweep"]) == 0
     assert what_is_there(marked) == dict.fromkeys(("n-1", "n-2", "n-3"), (["of"], ["Ready"]))
     assert marked.get("Lease", contract.NAME_EXTENDER, NAMESPACE) is None
@@ -48,12 +48,12 @@ def test_conditions_kicks_the_lease_and_the_pod_of_helm_test_go_and_nothing_else
 
 
 @pytest.mark.usefixtures("marked")
-def test_once_more_there_is_nothing_left(capsys):
+def test_a_second_sweep_finds_nothing(capsys):
     assert [main(["sweep"]), main(["sweep"])] == [0, 0]
     assert "swept: 0 nodes" in capsys.readouterr().out
 
 
-def test_a_node_that_goes_meanwhile_is_no_fault(marked, capsys):
+def test_a_node_deleted_during_the_sweep_is_no_error(marked, capsys):
     marked.answer_next(404, reason="NotFound", method="PATCH", path="n-1")
     assert main(["sweep"]) == 0
     assert "swept: 1 node," in capsys.readouterr().out
@@ -68,13 +68,13 @@ def test_a_node_that_goes_meanwhile_is_no_fault(marked, capsys):
         pytest.param("DELETE", "/pods", "you may not delete the pod readygate-test", id="to delete the pod"),
     ],
 )
-def test_a_right_that_is_missing_is_named(marked, capsys, method, path, said):
+def test_a_missing_right_is_named(marked, capsys, method, path, said):
     marked.answer_next(403, reason="Forbidden", method=method, path=path)
     assert main(["sweep"]) == 1
     assert said in capsys.readouterr().err
 
 
-def test_what_is_refused_is_told_each_by_itself_and_the_rest_goes(marked, capsys):
+def test_each_refusal_is_reported_and_the_sweep_goes_on(marked, capsys):
     marked.answer_next(403, reason="Forbidden", message="a policy", method="PATCH", path="n-1")
     marked.answer_next(422, reason="Invalid", message="a webhook", method="DELETE", path="/leases")
     assert main(["sweep"]) == 1
@@ -89,13 +89,13 @@ def test_what_is_refused_is_told_each_by_itself_and_the_rest_goes(marked, capsys
     assert main(["sweep"]) == 0
 
 
-def test_where_nobody_answers_it_ends_with_the_first(marked, capsys):
+def test_invalid_credentials_end_the_sweep_at_the_first_node(marked, capsys):
     marked.answer_next(401, reason="Unauthorized", method="PATCH", times=9)
     assert main(["sweep"]) == 1
     assert capsys.readouterr().err.count("readygate sweep: ") == 1
 
 
-def test_all_pages_are_looked_at(marked, monkeypatch):
+def test_all_pages_of_nodes_are_swept(marked, monkeypatch):
     monkeypatch.setattr("cli.sweep.command.PAGE", "1")
     assert main(["sweep"]) == 0
     assert what_is_there(marked)["n-2"] == (["of"], ["Ready"])

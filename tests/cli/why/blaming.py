@@ -2,8 +2,8 @@
 
 import msgspec
 
-from cli.shared.merge_answers import Heard
-from cli.why.blame import Facts, judge
+from cli.shared.merge_answers import Replies
+from cli.why.blame import PodFacts, judge
 from cli.why.pod_view import read_pod
 from extender.policy.reasons import CLOSED_NODE_LOST, CLOSED_UNHEALTHY
 from extender.web.report import (
@@ -99,8 +99,8 @@ GATES = GatesTold(
 
 
 def blamed(seen, *answers, problems=(), nodes=NODES, gates=GATES):
-    heard = Heard({f"e-{number}": one for number, one in enumerate(answers)}, tuple(problems))
-    return judge(Facts(seen, heard, WALL, nodes, gates))
+    replies = Replies({f"e-{number}": one for number, one in enumerate(answers)}, tuple(problems))
+    return judge(PodFacts(seen, replies, WALL, nodes, gates))
 
 
 def attempt(*refused_nodes, **others):

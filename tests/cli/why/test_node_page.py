@@ -43,7 +43,11 @@ def shown(one, gates=GATES, **answers):
     ("closed", told(BAD, GOOD), "gpu-03 is closed for pods that request nvidia.com/gpu, since 4m31s."),
     ("a gate in shadow closes nothing", told(SHADOW), "gpu-03 is open."),
     ("held open by the cap", told(CAPPED), "gpu-03 is open, although not healthy: held open by cap."),
-    ("blind", told(BAD, why="no word for 130 s"), "We are blind: no word for 130 s. What was known of gpu-03 last:"),
+    (
+        "blind",
+        told(BAD, why="no word for 130 s"),
+        "The extender gives no verdicts: no word for 130 s. Last known state of gpu-03:",
+    ),
 )
 def test_the_first_sentence_is_the_answer(one, expected):
     assert expected + "\n" == text_of(node_page.first(shown(one), 120))
@@ -72,22 +76,22 @@ base          open         1d1h
   health pod readygate-system/agent-x
 dns (shadow)  would close  5s
   timed out
-  opens when its health is known again, and good
+  opens when its health is known and good again
 
-Its kubelet was heard 1s ago.
+Its kubelet renewed its Lease 1s ago.
 
-  AGO  WHAT    GATE  BECAUSE
+  AGO  CHANGE  GATE  CAUSE
 4m31s  closed  gpu   7 of 8 devices
 2h30m  opened  gpu   -
 
-Kept off it: 2 pods
+Pods refused here: 2
 POD             GATE  TIMES  LAST
 team-a/train-7  gpu       9    8s
 team-a/train-9  gpu       2  1m1s
 """
 
 
-def test_the_page():
+def test_the_page_shows_gates_changes_and_refused_pods():
     assert AT_60 == text_of(node_page.render(shown(FULL), 60))
 
 
@@ -96,19 +100,19 @@ def test_no_line_is_wider_than_the_terminal(width):
     assert [line for line in text_of(node_page.render(shown(FULL), width)).splitlines() if len(line) > width] == []
 
 
-def test_extenders_that_do_not_agree():
+def test_disagreeing_extenders_are_shown():
     text = text_of(node_page.render(shown(FULL, **{"e-1": FULL, "e-2": told(GOOD)}), 120))
-    assert f"! The extenders do not agree: e-1 says {CLOSED_UNHEALTHY}, e-2 says open\n" in text
+    assert f"! The extenders disagree: {CLOSED_UNHEALTHY} at e-1; open at e-2\n" in text
 
 
-def test_a_node_that_swallows_pods_says_so_and_what_opens_it():
+def test_a_node_on_which_pods_fail_to_start_shows_what_opens_it():
     """Without the owners the reason is said of one node."""
     said = "pods of 3 namespaces fail to start here and start elsewhere: default/api (without a sandbox)"
     words = [
         words_of(DecisionTold("starts", reason=STARTS, open=False, verdict=STARTS, evidence=evidence))
         for evidence in (said, "")
     ]
-    assert [said, "pods fail to start on it"] == [one.because for one in words]
+    assert [said, "pods fail to start on it"] == [one.cause for one in words]
     assert {"a pod of these owners starts there, or none has failed there for a while"} == {
         one.opens_when for one in words
     }

@@ -42,17 +42,17 @@ now; readygate keeps it off both.
   gpu-03  closed for pods that request nvidia.com/gpu 4m31s:
           gpu-count: "7 of 8 devices"
           opens when check gpu-count passes
-  gpu-11  closed for every pod 28s: its kubelet has been
-          silent for 52s
-          opens when its Lease moves
+  gpu-11  closed for every pod 28s: kubelet Lease not
+          renewed for 52s
+          opens when its kubelet renews its Lease
 
-The other 10 are not ours: 7 Insufficient nvidia.com/gpu, 3
-  didn't match Pod's node affinity/selector (kube-scheduler,
-  8s ago)
+The other 10 are unrelated to readygate: 7 Insufficient
+  nvidia.com/gpu, 3 didn't match Pod's node
+  affinity/selector (kube-scheduler, 8s ago)
 No cap, pause or storm is in force.
 41 of 41 scheduler calls for this pod were answered.
 
-  look closer: readygate why node gpu-03
+  details: readygate why node gpu-03
   open it anyway: readygate exempt --gate gpu --node gpu-03
     --for 1h --reason WHY
 """
@@ -63,15 +63,15 @@ it off both.
   gpu-03  closed for pods that request nvidia.com/gpu 4m31s: gpu-count: "7 of 8
           devices"
           opens when check gpu-count passes
-  gpu-11  closed for every pod 28s: its kubelet has been silent for 52s
-          opens when its Lease moves
+  gpu-11  closed for every pod 28s: kubelet Lease not renewed for 52s
+          opens when its kubelet renews its Lease
 
-The other 10 are not ours: 7 Insufficient nvidia.com/gpu, 3 didn't match Pod's
-  node affinity/selector (kube-scheduler, 8s ago)
+The other 10 are unrelated to readygate: 7 Insufficient nvidia.com/gpu, 3 didn't
+  match Pod's node affinity/selector (kube-scheduler, 8s ago)
 No cap, pause or storm is in force.
 41 of 41 scheduler calls for this pod were answered.
 
-  look closer: readygate why node gpu-03
+  details: readygate why node gpu-03
   open it anyway: readygate exempt --gate gpu --node gpu-03 --for 1h --reason
     WHY
 """
@@ -80,21 +80,21 @@ train-7 has been Pending for 4m12s. Two nodes would take it now; readygate keeps
 
   gpu-03  closed for pods that request nvidia.com/gpu 4m31s: gpu-count: "7 of 8 devices"
           opens when check gpu-count passes
-  gpu-11  closed for every pod 28s: its kubelet has been silent for 52s
-          opens when its Lease moves
+  gpu-11  closed for every pod 28s: kubelet Lease not renewed for 52s
+          opens when its kubelet renews its Lease
 
-The other 10 are not ours: 7 Insufficient nvidia.com/gpu, 3 didn't match Pod's node affinity/selector (kube-scheduler,
-  8s ago)
+The other 10 are unrelated to readygate: 7 Insufficient nvidia.com/gpu, 3 didn't match Pod's node affinity/selector
+  (kube-scheduler, 8s ago)
 No cap, pause or storm is in force.
 41 of 41 scheduler calls for this pod were answered.
 
-  look closer: readygate why node gpu-03
+  details: readygate why node gpu-03
   open it anyway: readygate exempt --gate gpu --node gpu-03 --for 1h --reason WHY
 """
 
 
 @pytest.mark.parametrize(("width", "expected"), [(60, AT_60), (80, AT_80), (120, AT_120)])
-def test_the_page(width, expected):
+def test_the_page_fits_the_width(width, expected):
     assert expected == at(width, blamed(pod(MESSAGE), told(LAST)))
 
 
@@ -130,8 +130,8 @@ def test_readygate_keeps_a_pod_off_nodes(seen, answers, expected):
     assert (1, f"train-7 has been Pending for 4m12s. {expected}") == first(seen, answers)
 
 
-NOTHING = "readygate has nothing to do with it: no node it closed would have taken this pod."
-EXEMPT = "readygate has nothing to do with it: it is exempt (label readygate.dev/exempt) and never refused a node."
+NOTHING = "readygate is not the cause: no node that it closed would have taken this pod."
+EXEMPT = "readygate is not the cause: the pod is exempt (label readygate.dev/exempt) and is never refused a node."
 SOME_PASSED = "readygate does not hold it: 1 node that would take it was let through; two were not."
 NO_CLAIM = '0/3 nodes are available: persistentvolumeclaim "x" not found.'
 
@@ -157,8 +157,8 @@ PAGES = msgspec.structs.replace(attempt(ONE_OPEN), refused_count=700, open_count
     ("more than one page of nodes", PAGES, "700 nodes would take it now; readygate has opened them since"),
     ("all nodes", attempt(ONE_OPEN), "One node would take it now; readygate has opened it since"),
 )
-def test_kube_scheduler_tries_the_nodes_again_that_have_opened(last, expected):
-    again = f"train-7 has been Pending for 4m12s. {expected}: kube-scheduler tries it again."
+def test_nodes_that_have_opened_since_do_not_block_a_pod(last, expected):
+    again = f"train-7 has been Pending for 4m12s. {expected}: kube-scheduler retries the pod."
     assert (0, again) == first(pod(MESSAGE), [told(last)])
 
 
@@ -168,7 +168,9 @@ def bound(to, seconds=None, phase="Running", **others):
 
 BEFORE = "It is not Pending: it runs on w-014, bound 3s before w-014 closed."
 AFTER = "It is not Pending: it runs on w-014, bound 40s after w-014 closed: exempt, or placed unfiltered."
-NOT_STARTED = "It waits for no node: it is placed on w-014 and has not started there, bound 3s before w-014 closed."
+NOT_STARTED = (
+    "It does not wait for a node: it is bound to w-014 and has not started there, bound 3s before w-014 closed."
+)
 OPEN = "It is not Pending: it runs on w-001, bound 20s ago; w-001 is open."
 FINISHED = "It is not Pending: it has finished (Succeeded) on w-014."
 
@@ -182,9 +184,9 @@ FINISHED = "It is not Pending: it has finished (Succeeded) on w-014."
     ("its kubelet is dead: bound, and still called Pending", bound("w-014", 63, "Pending"), [told(LAST)], NOT_STARTED),
     ("a static pod", bound("w-999"), [], "It is not Pending: it runs on w-999."),
     ("finished", bound("w-014", phase="Succeeded"), [], FINISHED),
-    ("being deleted", pod(MESSAGE, deleted=True), [], "It waits no more: it is being deleted."),
+    ("being deleted", pod(MESSAGE, deleted=True), [], "It is not Pending: it is being deleted."),
 )
-def test_a_pod_that_waits_for_no_node(seen, answers, expected):
+def test_a_pod_that_does_not_wait_for_a_node_is_not_pending(seen, answers, expected):
     assert (0, expected) == first(seen, answers)
 
 
@@ -193,26 +195,26 @@ GATED = {"schedulingGates": [{"name": "example.com/quota"}]}
 
 @cases(
     "spec, expected",
-    ("scheduling gates of its own", GATED, "it waits for example.com/quota, scheduling gates of its own."),
+    ("scheduling gates of its own", GATED, "it waits for its own scheduling gates (example.com/quota)."),
     ("not tried yet", {}, "it has not tried to place it yet."),
     ("another scheduler", {"schedulerName": "batch"}, "scheduler batch has not tried to place it yet."),
 )
 def test_kube_scheduler_has_not_asked_about_a_pod(spec, expected):
-    assert (0, f"kube-scheduler has not asked us about it: {expected}") == first(pod("", **spec), [told()])
+    assert (0, f"kube-scheduler has not asked readygate about it: {expected}") == first(pod("", **spec), [told()])
 
 
 OTHER_UID = (
-    "Nobody can know which nodes: kube-scheduler names our reasons for 2, but what they remember begins 1d1h ago."
+    "Unknown which nodes: kube-scheduler counts readygate's reasons for 2, but the extenders' memory begins 1d1h ago."
 )
 BLIND = "no word from the API server for 130 s"
-STALE = f"We are blind: {BLIND}; pods are placed unfiltered (protect) or wait for us (enforce)."
+STALE = f"The extenders give no verdicts: {BLIND}; pods are placed unfiltered (protect), or wait (enforce)."
 
 
 @cases(
     "answers, expected",
     ("an earlier pod of the name is remembered", [told(LAST, uid="u-0"), told(attempts=0, uid="")], OTHER_UID),
     ("the extender's data is stale", [told(not_answering=BLIND)], STALE),
-    ("no extender answers", [], "Nobody can know: no extender answers."),
+    ("no extender answers", [], "Unknown: no extender answers."),
 )
 def test_which_nodes_is_unknown(answers, expected):
     assert (3, expected) == first(pod(MESSAGE), answers)
@@ -220,7 +222,7 @@ def test_which_nodes_is_unknown(answers, expected):
 
 def test_an_extender_that_does_not_answer_may_be_the_one_that_was_asked():
     found = blamed(pod(MESSAGE), told(), problems=["e-1 is silent; look at its log"])
-    expected = "Nobody can know which nodes: kube-scheduler names our reasons for 2, but 1 extender did not answer."
+    expected = "Unknown which nodes: kube-scheduler counts readygate's reasons for 2, but 1 extender did not answer."
     assert (3, expected) == (found.code, found.first)
     assert "! e-1 is silent; look at its log\n" in at(80, found, problems=("e-1 is silent; look at its log",))
 
@@ -230,18 +232,18 @@ def shown(blame):
 
 
 OTHER_CAUSES = """\
-What keeps it off: 7 Insufficient nvidia.com/gpu, 3 didn't match Pod's node affinity/selector, 2 Insufficient cpu
+Other causes: 7 Insufficient nvidia.com/gpu, 3 didn't match Pod's node affinity/selector, 2 Insufficient cpu
   (kube-scheduler, 8s ago)
 """
-IN_WORDS = 'What keeps it off: persistentvolumeclaim "x" not found (kube-scheduler, 8s ago)\n'
+IN_WORDS = 'Other causes: persistentvolumeclaim "x" not found (kube-scheduler, 8s ago)\n'
 IN_SHADOW = attempt(shadow=(refused("a", "dns", "r"), refused("b", "dns", "r")), shadow_count=2)
 SHADOW = """\
-Gate dns is in shadow: armed, it would have kept it off 2 nodes.
+Gate dns is in shadow: if armed, it would have kept the pod off 2 nodes.
 No cap, pause or storm is in force.
 41 of 41 scheduler calls for this pod were answered.
 """
 TWO_UNANSWERED = {"unanswered": 2, "unanswered_why": "caches not synced"}
-UNANSWERED = "3 of 5 scheduler calls for this pod were answered (the last time: caches not synced).\n"
+UNANSWERED = "3 of 5 scheduler calls for this pod were answered (last failure: caches not synced).\n"
 
 
 @cases(
@@ -251,7 +253,7 @@ UNANSWERED = "3 of 5 scheduler calls for this pod were answered (the last time: 
     ("a gate in shadow", NOT_OURS, told(IN_SHADOW), OTHER_CAUSES + SHADOW),
     ("calls that were not answered", NOT_OURS, told(attempts=3, **TWO_UNANSWERED), OTHER_CAUSES + UNANSWERED),
 )
-def test_the_rest_of_the_page(message, answer, expected):
+def test_other_causes_follow_the_answer(message, answer, expected):
     assert expected == shown(blamed(pod(message), answer))
 
 
@@ -280,7 +282,7 @@ def test_hostile_text_stays_in_its_line(width):
     assert len(text) < 3000
 
 
-def test_what_it_advises_can_be_typed_as_it_stands():
+def test_suggested_commands_are_valid():
     hints = [
         part.partition(": ")[2] for part in AT_120.splitlines() if part.startswith("  ") and ": readygate " in part
     ]

@@ -11,8 +11,8 @@ from extender.source import Sync
 from tests.cli.why.blaming import EARLIER, NOT_OURS, attempt, blamed, encoded_pod, pod, told
 
 REFUSED = 'Post "http://127.0.0.1:338/filter": dial tcp 127.0.0.1:338: connect: connection refused'
-NOTHING = "readygate has nothing to do with it: no node it closed would have taken this pod."
-WAITS = "It waits for us (enforce), and kube-scheduler gets no verdict:"
+NOTHING = "readygate is not the cause: no node that it closed would have taken this pod."
+WAITS = "It waits for readygate (enforce), and kube-scheduler gets no verdict:"
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ WAITS = "It waits for us (enforce), and kube-scheduler gets no verdict:"
             pod('Post "http://10.0.0.9:8888/filter": EOF'),
             [told()],
             3,
-            "Nobody can know: an extender at http://10.0.0.9:8888/filter gives kube-scheduler no answer, and readygate "
-            "doctor tells whether that is ours.",
+            "Unknown: an extender at http://10.0.0.9:8888/filter does not answer kube-scheduler; readygate doctor "
+            "shows whether it belongs to readygate.",
             id="an extender that may be another one is away",
         ),
         pytest.param(
@@ -62,21 +62,21 @@ WAITS = "It waits for us (enforce), and kube-scheduler gets no verdict:"
         ),
     ],
 )
-def test_a_call_that_fails_makes_a_pod_wait_for_the_extender(seen, answers, code, expected):
+def test_a_failed_call_makes_a_pod_wait_for_the_extender(seen, answers, code, expected):
     blame = blamed(seen, *answers)
     assert (code, expected) == (blame.code, blame.first)
 
 
-def test_what_the_scheduler_says_is_told_where_it_counts_no_nodes():
+def test_a_message_without_counts_is_shown():
     """Its own plugins may fail after we have let the pod through."""
     said = 'running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded'
     assert text_of(pod_page.render(blamed(pod(said), told(attempt(passed=3))), 120)).startswith(
-        f"{NOTHING}\n\nkube-scheduler says: {said}\n"
+        f"{NOTHING}\n\nkube-scheduler reports: {said}\n"
     )
 
 
 @pytest.mark.parametrize("manager", ["kube-scheduler", "batch-scheduler"])
-def test_when_a_scheduler_said_it_is_known_of_one_of_another_name_too(manager):
+def test_the_age_of_a_message_is_known_for_schedulers_of_any_name(manager):
     """Whose message is newer than our refusal was kept off by its own filters. It goes by its program's name."""
     seen = msgspec.json.decode(encoded_pod(NOT_OURS, schedulerName="batch"))
     scheduled = {"f:status": {"f:conditions": {'k:{"type":"PodScheduled"}': {"f:message": {}}}}}

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from cli.__main__ import main
-from cli.why.scheduler_message import Reason, Said, read
+from cli.why.scheduler_message import Reason, SchedulerMessage, parse
 from extender.policy.reasons import CLOSED_UNHEALTHY
 from tests.cli.served import HEAD, Extender, status_of
 
@@ -76,17 +76,17 @@ train-7 has been Pending. One node would take it now; readygate keeps it off.
   gpu-03  closed for GPU pods 5s: gpu-count: 7
           opens when check gpu-count passes
 
-The other 2 are not ours: 2 Insufficient cpu (kube-scheduler)
+The other 2 are unrelated to readygate: 2 Insufficient cpu (kube-scheduler)
 No cap, pause or storm is in force.
 2 of 2 scheduler calls for this pod were answered.
 
-  look closer: readygate why node gpu-03
+  details: readygate why node gpu-03
   open it anyway: readygate exempt --gate gpu --node gpu-03 --for 1h --reason WHY
 """
 
 
 @pytest.mark.parametrize("behind_s", [-3600, 3600])
-def test_the_clock_of_the_machine_that_asks_does_not_matter(asked, capsys, monkeypatch, behind_s):
+def test_the_clock_of_this_machine_does_not_matter(asked, capsys, monkeypatch, behind_s):
     """Its last attempt was after ours, and kube-scheduler asked nobody: no node passed its own filters."""
     message = "0/3 nodes are available: 3 Insufficient cpu."
     written = {"manager": "kube-scheduler", "subresource": "status", "time": "2026-11-22T12:00:00Z"}
@@ -105,32 +105,32 @@ def test_the_clock_of_the_machine_that_asks_does_not_matter(asked, capsys, monke
         }
     monkeypatch.setattr("time.time", lambda: 1_795_348_830.0 - behind_s)
     assert 0 == main(["why", "pod", "team-a/train-7"])
-    assert "readygate has nothing to do with it" in capsys.readouterr().out
+    assert "readygate is not the cause" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", [("team-a/train-7",), ("-n", "team-a", "train-7")])
-def test_a_pod(capsys, asked, name):
+def test_why_pod_shows_the_page_after_three_queries(capsys, asked, name):
     assert (1, PAGE, "") == why(capsys, "pod", *name)
     assert [path for path, _ in asked.extenders[1].requests] == ["pods/team-a/train-7", "nodes/gpu-03", "gates"]
 
 
 @pytest.mark.usefixtures("asked")
-def test_a_pod_as_json(capsys):
+def test_json_of_a_pod_has_the_answer_and_the_nodes(capsys):
     code, out, _ = why(capsys, "pod", "team-a/train-7", "-o", "json")
     document = json.loads(out)
-    assert (1, "ours", 1, 3, ["e-1", "e-2"]) == (
+    assert (1, "blocked", 1, 3, ["e-1", "e-2"]) == (
         code,
         document["answer"],
-        document["keptCount"],
+        document["nodeCount"],
         document["nodesOfCluster"],
         sorted(document["extenders"]),
     )
-    assert document["kept"] == [
+    assert document["nodes"] == [
         {
             "node": "gpu-03",
             "gate": "gpu",
             "state": "closed for GPU pods 5s",
-            "because": "gpu-count: 7",
+            "cause": "gpu-count: 7",
             "opensWhen": "check gpu-count passes",
             "openNow": False,
             "also": [],
@@ -138,18 +138,18 @@ def test_a_pod_as_json(capsys):
     ]
 
 
-def test_a_pods_json_has_the_schedulers_words_where_it_counts_nothing(capsys, asked):
+def test_json_of_a_pod_has_a_message_without_counts(capsys, asked):
     message = '0/3 nodes are available: persistentvolumeclaim "x" not found.'
     conditions = [{"type": "PodScheduled", "status": "False", "message": message}]
     asked.objects[POD] = {**PENDING, "status": {"phase": "Pending", "conditions": conditions}}
     document = json.loads(why(capsys, "pod", "team-a/train-7", "-o", "json")[1])
-    assert ([], message) == (document["scheduler"], document["schedulerSays"])
+    assert ([], message) == (document["scheduler"], document["schedulerMessage"])
 
 
-def test_a_nodes_json_has_what_each_replica_says(capsys, asked):
+def test_json_of_a_node_has_the_verdict_of_each_extender(capsys, asked):
     asked.extenders[0].answers["nodes/gpu-03"] = {**HEAD, "node": {**NODE["node"], "open": True, "reason": ""}}
     document = json.loads(why(capsys, "node", "gpu-03", "-o", "json")[1])
-    assert {"e-1": "open", "e-2": CLOSED_UNHEALTHY} == document["said"]
+    assert {"e-1": "open", "e-2": CLOSED_UNHEALTHY} == document["verdicts"]
 
 
 @pytest.mark.parametrize(
@@ -168,12 +168,12 @@ def test_a_nodes_json_has_what_each_replica_says(capsys, asked):
         ),
         pytest.param(
             (200, b'{"metadata": 7}'),
-            "readygate why: the API server gives no pod: is the kubeconfig's server one?\n",
+            "readygate why: the answer is no Pod; check the server in the kubeconfig\n",
             id="no pod",
         ),
     ],
 )
-def test_a_pod_that_cannot_be_seen(capsys, asked, answer, expected):
+def test_a_pod_that_cannot_be_read_is_unknown(capsys, asked, answer, expected):
     asked.objects[POD] = answer
     assert (3, "", expected) == why(capsys, "pod", "team-a/train-7")
 
@@ -181,26 +181,26 @@ def test_a_pod_that_cannot_be_seen(capsys, asked, answer, expected):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        pytest.param(("pod", "a/b/c"), "a/b/c is no pod; name it NAMESPACE/NAME", id="too many parts"),
-        pytest.param(("pod", "/b"), "/b is no pod", id="no namespace"),
-        pytest.param(("pod", "a/"), "a/ is no pod", id="no name"),
+        pytest.param(("pod", "a/b/c"), "a/b/c is not a pod; write NAMESPACE/NAME", id="too many parts"),
+        pytest.param(("pod", "/b"), "/b is not a pod", id="no namespace"),
+        pytest.param(("pod", "a/"), "a/ is not a pod", id="no name"),
         pytest.param(("pod", "a/b", "-n", "c"), "two namespaces: a and c; name one", id="two namespaces"),
     ],
 )
 @pytest.mark.usefixtures("asked")
-def test_a_name_that_is_none(capsys, arguments, expected):
+def test_an_invalid_pod_name_is_wrong_usage(capsys, arguments, expected):
     code, out, err = why(capsys, *arguments)
     assert (2, "", True) == (code, out, expected in err)
 
 
-def test_a_node(capsys, asked):
+def test_why_node_shows_a_closed_node(capsys, asked):
     asked.extenders = asked.extenders[1:]
     code, out, err = why(capsys, "node", "gpu-03")
     assert (1, "gpu-03 is closed for GPU pods, since 5s.", "") == (code, out.splitlines()[0], err)
 
 
 @pytest.mark.usefixtures("asked")
-def test_a_node_that_nobody_knows(capsys):
+def test_a_node_without_an_answer_is_unknown(capsys):
     expected = "readygate why: no extender knows a node gpu-99: kubectl get nodes shows all\n"
     assert (3, "", expected) == why(capsys, "node", "gpu-99")
 
@@ -224,7 +224,7 @@ def test_a_watch_ends_when_the_pod_is_bound(asked):
         pytest.param(
             "0/12 nodes are available: 2 Insufficient nvidia.com/gpu, 7 node(s) had untolerated taint(s), 9 "
             f"{CLOSED_UNHEALTHY}. no new claims to deallocate, preemption: 0/12 nodes are available: 12 Not helpful.",
-            Said(
+            SchedulerMessage(
                 12,
                 (
                     Reason(2, "Insufficient nvidia.com/gpu"),
@@ -238,28 +238,30 @@ def test_a_watch_ends_when_the_pod_is_bound(asked):
         pytest.param(
             "0/3 nodes are available: 3 Insufficient cpu. preemption: found a potential placement for pod on node "
             "node-1, preempting 2 victims",
-            Said(3, (Reason(3, "Insufficient cpu"),), ""),
+            SchedulerMessage(3, (Reason(3, "Insufficient cpu"),), ""),
             id="room is being made, as 1.37 says it",
         ),
         pytest.param(
             "0/3 nodes are available: 3 node(s) had taint {a: b, 4 c}, that the pod didn't tolerate.",
-            Said(3, (Reason(3, "node(s) had taint {a: b"), Reason(4, "c}, that the pod didn't tolerate")), ""),
+            SchedulerMessage(
+                3, (Reason(3, "node(s) had taint {a: b"), Reason(4, "c}, that the pod didn't tolerate")), ""
+            ),
             id="a reason that looks like two",
         ),
         pytest.param(
             '0/3 nodes are available: persistentvolumeclaim "x" not found. preemption: 0/3 nodes are available: 3 No.',
-            Said(3, (), 'persistentvolumeclaim "x" not found'),
+            SchedulerMessage(3, (), 'persistentvolumeclaim "x" not found'),
             id="without numbers",
         ),
-        pytest.param("0/0 nodes are available:", Said(0, (), ""), id="no nodes"),
+        pytest.param("0/0 nodes are available:", SchedulerMessage(0, (), ""), id="no nodes"),
         pytest.param("no nodes available to schedule pods", None, id="another message"),
         pytest.param("", None, id="none"),
         pytest.param("0/" + "9" * 4000 + " nodes are available: 1 x.", None, id="a huge number"),
     ],
 )
-def test_the_message_of_the_scheduler(message, expected):
-    assert expected == read(message)
+def test_the_message_of_the_scheduler_is_parsed(message, expected):
+    assert expected == parse(message)
 
 
-def test_a_message_of_megabytes_is_read_at_once():
-    assert read("0/3 nodes are available: " + "1 x, " * 2_000_000) is not None
+def test_a_message_of_megabytes_is_parsed_at_once():
+    assert parse("0/3 nodes are available: " + "1 x, " * 2_000_000) is not None
