@@ -1,4 +1,4 @@
-"""The commands as a person runs them: exit code, standard output, standard error."""
+"""The commands as processes: exit codes, standard output, standard error."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tools.kit import kubeconfig
 
 
 class Server:
-    """An extender that says one thing, whatever it is asked."""
+    """An extender that gives the same answer to every request."""
 
     answer = b""
     url = ""
@@ -28,7 +28,7 @@ def server():
 
 
 def piped(server, shell_words, **environ):
-    """The command in a shell, its standard output as `shell_words` say."""
+    """Runs the command in a shell. shell_words: the redirection of its output."""
     command = f"{sys.executable} -m cli status --server {server.url} -a {shell_words}"
     done = subprocess.run(command, shell=True, env=os.environ | environ, capture_output=True, timeout=100, check=False)  # noqa: S602
     return done.returncode, done.stdout, done.stderr
@@ -50,7 +50,7 @@ def test_a_closed_pipe_is_no_error(server):
 
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&-"])
 def test_a_closed_stream_keeps_the_exit_code(server, closed):
-    """As where a script wants that alone."""
+    """A script may want only the exit code."""
     server.answer = json.dumps({**HEAD, "notAnswering": "stale", "nodes": [OPEN]}).encode()
     code, out, err = piped(server, closed)
     assert (3, b"", "1>" in closed) == (code, err, not out)

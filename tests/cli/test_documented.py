@@ -1,4 +1,4 @@
-"""What docs/why.md and the README show of `readygate` is what it prints: each command is run, each block compared."""
+"""`readygate` prints what docs/why.md and the README show. Each command is run, each block compared."""
 
 import re
 import shlex
@@ -35,7 +35,7 @@ PROGRAM = "$ kubectl readygate "
 
 
 def shown(text):
-    """(command, what is printed) of each console block that is about our command."""
+    """(command, output) of each documented call of `kubectl readygate`."""
     found = []
     for block in re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         for part in re.split(r"^(?=\$ )", block, flags=re.MULTILINE):
@@ -58,7 +58,7 @@ PODS_OF_GPU = "pods that request nvidia.com/gpu"
 
 
 def answers():
-    """What each of two extenders says: path -> the body."""
+    """The answers of each of two extenders, by path."""
     gpu_03 = node("gpu-03", GPU_03, BASE)
     w_090 = node("w-090", BASE, msgspec.structs.replace(DNS, armed=False)).node
     others = [node(f"w-{number:03}", BASE).node for number in range(9)]
@@ -99,7 +99,7 @@ def answers():
 
 @pytest.fixture
 def documented(cluster, tmp_path, monkeypatch):
-    """A terminal of 104 columns, at one moment, of a user whose cluster is called prod-eu1."""
+    """A terminal of 104 columns at a fixed time, with a cluster named prod-eu1."""
     file = kubeconfig.write(tmp_path / "k", server=cluster.url, user=kubeconfig.token_user("secret"))
     file.write_text(file.read_text().replace("testbed", "prod-eu1"))
     monkeypatch.setenv("KUBECONFIG", str(file))

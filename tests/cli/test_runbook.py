@@ -1,4 +1,4 @@
-"""What the runbook and the alerts tell people to type is taken by the commands as it stands."""
+"""The commands in the runbook and the alerts are accepted."""
 
 import re
 import shlex
@@ -29,9 +29,9 @@ def test_documented_commands_are_accepted(page, command):
         words.append("NODE")
     arguments = parser().parse_args(words)
     if words[0] == "lift":
-        assert arguments.ids, "it has to name an order"
+        assert arguments.ids, "it must name an order"
     if words[0] == "exempt":
-        assert arguments.lasts, "what it opens would stay open until somebody remembers"
+        assert arguments.lasts, "without an end the node stays open"
 
 
 @pytest.mark.parametrize("page", [text.stem for text in TEXTS if text.suffix == ".md"])

@@ -1,4 +1,4 @@
-"""`readygate dashboard`: a port of this machine that leads to the status API of one extender."""
+"""`readygate dashboard`: a local port that is forwarded to the status API of one extender."""
 
 import http.client
 import os

@@ -1,4 +1,4 @@
-"""`readygate doctor` against a cluster of scripted answers: what it reads, what it shows, how it ends."""
+"""`readygate doctor` against a scripted cluster: what it reads, what it shows, its exit codes."""
 
 import json
 import signal
@@ -50,7 +50,7 @@ NAMING = {"spec": {"template": {"spec": {"volumes": VOLUMES}}}}
 
 
 class OurPod(Extender):
-    """An extender whose pod is found both by us and by the selector of its gate."""
+    """An extender whose pod is selected as an extender and as a health pod of its gate."""
 
     def pod(self):
         return super().pod() | {
@@ -66,7 +66,7 @@ class OurPod(Extender):
 
 @pytest.fixture
 def whole(cluster):
-    """Everything is as it shall be; the scheduler is read at `url`."""
+    """A healthy cluster. `cluster.scheduler` is the URL of its kube-scheduler."""
     cluster.extenders = [OurPod("readygate-extender-a", gates={"gates": [{"gate": "health", "nodes": 10}]})]
     cluster.objects = {
         "/version": {"gitVersion": "v1.36.3"},

@@ -1,4 +1,4 @@
-"""What a kube-scheduler tells of its configuration."""
+"""The configuration of a kube-scheduler is parsed from /configz."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What doctor finds: for each finding the change to a healthy cluster that provokes it, and nothing else does."""
+"""Each finding of doctor, with the change to a healthy cluster that provokes this finding only."""
 
 import ast
 from dataclasses import replace

@@ -53,7 +53,7 @@ PAGE = """\
 
 @pytest.fixture
 def remembered(cluster):
-    """Two extenders; the second remembers longer."""
+    """Two extenders. The second has the longer memory."""
     cluster.extenders = [
         Extender("e-1", history={"events": [], "sinceStartSeconds": 5.0}, impact={"gates": []}),
         Extender("e-2", history={"events": EVENTS, "forgotten": 12}),
@@ -109,7 +109,7 @@ def test_json_has_the_history(capsys):
 
 
 def watched(cluster, monkeypatch, capsys, *later):
-    """What is written where there is no terminal, when the history is these, one look after the other."""
+    """What a pipe gets while the history changes to each of `later`."""
     answers = iter([None, *later])
     real = history.view
 
@@ -128,7 +128,7 @@ def watched(cluster, monkeypatch, capsys, *later):
 
 
 def test_a_watch_writes_each_new_change_once_in_order(cluster, monkeypatch, capsys):
-    """Of a storm all nodes come at once."""
+    """In a storm all nodes change at once."""
     cluster.extenders = [Extender("e-1", history={"events": EVENTS[3:]})]
     expected = [
         "w-1 opened (gate base): -",
@@ -140,7 +140,7 @@ def test_a_watch_writes_each_new_change_once_in_order(cluster, monkeypatch, caps
 
 
 def test_a_watch_reports_missing_changes(cluster, monkeypatch, capsys):
-    """As where an extender has begun anew, or more came than are asked for."""
+    """As after a restart of the extender, or if more changes came than one answer holds."""
     cluster.extenders = [Extender("e-1", history={"events": EVENTS[3:]})]
     assert watched(cluster, monkeypatch, capsys, EVENTS[:2])[1:] == [
         "changes in between are missing",

@@ -1,4 +1,4 @@
-"""What a gate can never do, and what the file alone cannot tell.
+"""Gates that are always open or closed, parts without effect, and what the file leaves open.
 
 Selectors that match nothing were reported of other tools: openshift/managed-cluster-config#345 (two values of one key),
 kubernetes-sigs/node-readiness-controller#356 (`!key` with `key!=value`), aws/karpenter-provider-aws#1155 (DoesNotExist

@@ -1,4 +1,4 @@
-"""Operators' orders in tests: the ConfigMap that they are in, and the commands as a person runs them."""
+"""Helpers for tests of orders: run a command, read and write the ConfigMap."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What docs/caps.md shows of operators' orders is what is printed: the commands are run one after the other."""
+"""The orders in docs/caps.md print what the document shows. The commands run one after the other."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from tools.fakes.api_server import FakeApiServer
 
 CAPS = (Path(__file__).resolve().parents[3] / "docs" / "caps.md").read_text()
 PROGRAM = "$ readygate "
-NOT_HERE = ("lint", "record", "replay")  # run by tests/test_docs.py, and beside the tests of the latter two
+NOT_HERE = ("lint", "record", "replay")  # run by tests/test_docs.py and tests/cli/replay
 
 
 def shown():

@@ -1,4 +1,4 @@
-"""What operators order: the commands as a person runs them, against an API server that keeps one ConfigMap."""
+"""The order commands, run as by an operator against an API server with one ConfigMap."""
 
 import json
 import threading
@@ -193,7 +193,7 @@ def test_text_of_orders_is_printable(api, capsys):
 
 
 def test_ten_operators_at_once_lose_no_order(api):
-    """Each has read before any other writes: all but one are refused, and read again."""
+    """All read before the first writes, so all but one get a conflict and read again."""
     put(api, there="not an order")
     barrier = threading.Barrier(10)
 

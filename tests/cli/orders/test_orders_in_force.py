@@ -1,5 +1,4 @@
-"""Whether an order does what its author is told: by whose clock it is, what goes before it, and entries that no command
-wrote."""
+"""Orders in force: the clock that counts, orders that take precedence, and entries that no command wrote."""
 
 import json
 import time
@@ -13,7 +12,7 @@ from tests.cli.served import Extender
 
 
 def reviewed(api, at):
-    """The next question who we are is answered, and dated."""
+    """Answers the next SelfSubjectReview with a user name and a time."""
     body = json.dumps(
         {"metadata": {"creationTimestamp": at}, "status": {"userInfo": {"username": "ann@corp"}}}
     ).encode()
@@ -24,8 +23,8 @@ def reviewed(api, at):
 @pytest.mark.parametrize(
     ("at", "ends"),
     [
-        pytest.param("2026-11-22T12:30:00Z", "2026-11-22T12:40:00Z", id="ours is half an hour behind"),
-        pytest.param("2026-11-22T11:30:00Z", "2026-11-22T11:40:00Z", id="ours is half an hour ahead"),
+        pytest.param("2026-11-22T12:30:00Z", "2026-11-22T12:40:00Z", id="this machine is half an hour behind"),
+        pytest.param("2026-11-22T11:30:00Z", "2026-11-22T11:40:00Z", id="this machine is half an hour ahead"),
     ],
 )
 def test_an_orders_times_are_by_the_clock_of_the_api_server(api, capsys, at, ends):
@@ -40,7 +39,7 @@ OVER = '{"order":"hold","scope":{"node":"n-2"},"expires":"2026-11-22T10:00:00Z"}
 
 
 def test_an_order_expires_by_the_clock_of_the_api_server(api, capsys):
-    """Ours is half an hour ahead: what holds for ten minutes more would be taken back, and its node opened."""
+    """This machine is half an hour ahead. By its clock the order would be lifted ten minutes early."""
     put(api, holds=HOLDS.replace("12:10", "11:40"), over=OVER)
     reviewed(api, "2026-11-22T11:30:00Z")
     assert (0, "lifted over\n", "") == run(capsys, "lift", "--expired")
@@ -50,8 +49,8 @@ def test_an_order_expires_by_the_clock_of_the_api_server(api, capsys):
 @pytest.mark.parametrize(
     ("at", "expected"),
     [
-        pytest.param("2026-11-22T12:00:00Z", {"early": True, "late": True}, id="as ours"),
-        pytest.param("2026-11-22T12:30:00Z", {"early": False, "late": True}, id="ours is half an hour behind"),
+        pytest.param("2026-11-22T12:00:00Z", {"early": True, "late": True}, id="the same clock"),
+        pytest.param("2026-11-22T12:30:00Z", {"early": False, "late": True}, id="this machine is half an hour behind"),
     ],
 )
 def test_orders_are_in_force_by_the_clock_of_the_api_server(api, capsys, at, expected):
@@ -109,7 +108,7 @@ BEN = '"author":"ben","created":"2026-11-22T12:00:00Z"'
             ["exempt", "--node", "n-1"],
             {"disk": '{"order":"hold","scope":{"node":"n-1"},"expires":"2026-11-22T12:00:00Z",%s}', "bad": "x"},
             [],
-            id="one that has ended, one that is none",
+            id="an expired order and an invalid entry",
         ),
     ],
 )

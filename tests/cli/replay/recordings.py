@@ -1,4 +1,4 @@
-"""Recordings made by hand: nodes, health pods, Leases that are never missed."""
+"""Builds recordings: nodes, health pods, and Leases that are always renewed."""
 
 import msgspec
 

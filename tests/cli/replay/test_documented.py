@@ -1,4 +1,4 @@
-"""What docs/caps.md shows of `readygate replay` is what it prints, and its recording is one that `record` makes."""
+"""`readygate replay` prints what docs/caps.md shows, on a recording like those of `readygate record`."""
 
 import re
 import shlex

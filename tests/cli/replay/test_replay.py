@@ -1,4 +1,4 @@
-"""A recording through other configurations: what each would have closed, and where they differ."""
+"""Recordings are replayed with other configurations: what each closes, and where they differ."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""How extenders are found and asked, and what is said when they are not."""
+"""Extenders are found and queried, and each failure is one line with a remedy."""
 
 import argparse
 import sys
@@ -240,7 +240,7 @@ def test_an_untrusted_certificate_is_named(capsys, tmp_path):
     "command", [("status",), ("why", "pod", "a/b"), ("hold", "--gate", "g", "--node", "n")], ids=lambda words: words[0]
 )
 def test_an_exec_plugin_is_run_once_for_a_command(capsys, cluster, tmp_path, command):
-    """It may ask a person for the code of a device."""
+    """An exec plugin may prompt the user."""
     plugin = tmp_path / "plugin"
     credential = '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "t"}}'
     plugin.write_text(f"#!/bin/sh\necho run >> {tmp_path}/runs\necho '{credential}'\n")
@@ -256,7 +256,7 @@ def test_an_exec_plugin_is_run_once_for_a_command(capsys, cluster, tmp_path, com
 @pytest.mark.parametrize("command", ["doctor", "sweep"])
 @pytest.mark.usefixtures("capsys")
 def test_nodes_are_listed_in_pages_that_a_slow_line_carries_in_time(cluster, command):
-    """A Node has 25 KB where its kubelet tells of fifty images: a hundred are 4 s at 5 Mbit/s."""
+    """A Node with fifty images has 25 KB, so a hundred take 4 s at 5 Mbit/s."""
     cluster.any_selector = True
     cluster.objects["/api/v1/nodes"] = {"items": []}
     main([command])
@@ -275,7 +275,10 @@ def test_nodes_are_listed_in_pages_that_a_slow_line_carries_in_time(cluster, com
     ("url", "code", "expected"),
     [
         pytest.param(
-            "http://127.0.0.1:1", 3, "nothing answers at http://127.0.0.1:1; check that readygate-people", id="nobody"
+            "http://127.0.0.1:1",
+            3,
+            "nothing answers at http://127.0.0.1:1; check that readygate-people",
+            id="no server",
         ),
         pytest.param("127.0.0.1:9377", 2, "is not a URL", id="no scheme"),
         pytest.param("http://", 2, "is not a URL", id="no host"),
@@ -285,7 +288,10 @@ def test_nodes_are_listed_in_pages_that_a_slow_line_carries_in_time(cluster, com
             "http://::1:9377", 2, "with an IPv6 address in brackets", id="an address of IPv6 without brackets"
         ),
         pytest.param(
-            "http://[::1]:1", 3, "nothing answers at http://[::1]:1; check that readygate-people", id="nobody, by IPv6"
+            "http://[::1]:1",
+            3,
+            "nothing answers at http://[::1]:1; check that readygate-people",
+            id="no server, by IPv6",
         ),
     ],
 )

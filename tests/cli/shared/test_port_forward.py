@@ -1,4 +1,4 @@
-"""One port of one pod: what a WebSocket carries, whatever its frames, and what ends it."""
+"""A forwarded port of a pod: bytes arrive unchanged in any framing, and each failure ends the connection."""
 
 import gc
 import io
@@ -159,7 +159,7 @@ def test_a_side_that_closes_ends_the_connection_while_the_other_is_silent(monkey
 
     def serve(handler):
         channels = kubelet.Channels(handler)
-        with suppress(EOFError, OSError):  # the other side may have closed before we begin
+        with suppress(EOFError, OSError):  # the other side may have closed already
             channels.begin()
             handler.wfile.write(frames)
             channels.receive()

@@ -1,4 +1,4 @@
-"""The terminal: colours only where they are wanted, pages drawn anew, progress told to a terminal only."""
+"""The terminal: colours, redrawn pages, progress, and the lines that a pipe gets."""
 
 import io
 import os
@@ -52,7 +52,7 @@ def closed(cluster):
     [
         pytest.param({}, True, id="a terminal"),
         pytest.param({"NO_COLOR": "1"}, False, id="NO_COLOR"),
-        pytest.param({"TERM": "dumb"}, False, id="a terminal that knows none"),
+        pytest.param({"TERM": "dumb"}, False, id="a terminal without colours"),
     ],
 )
 @pytest.mark.usefixtures("closed")
@@ -78,7 +78,7 @@ def test_progress_is_shown_on_a_terminal_and_erased(monkeypatch, stream, expecte
     monkeypatch.setattr(terminal, "PROGRESS_AFTER_S", 0.01)
     with terminal.progress("asking"):
         if expected:
-            wait_until(lambda: "asking: " in sys.stderr.getvalue(), "it is told")
+            wait_until(lambda: "asking: " in sys.stderr.getvalue(), "progress is shown")
         else:
             time.sleep(0.2)
     told = sys.stderr.getvalue()

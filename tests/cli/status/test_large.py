@@ -1,4 +1,4 @@
-"""`readygate status` of the largest cluster: what it costs grows with the nodes, and no faster."""
+"""`readygate status` of the largest cluster: its cost grows in proportion to the nodes."""
 
 import time
 

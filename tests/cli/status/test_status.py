@@ -1,4 +1,4 @@
-"""`readygate status`: its page at three widths, whose word is taken, exit codes."""
+"""`readygate status`: its page, the choice of the newest data, exit codes."""
 
 import json
 from dataclasses import replace
@@ -177,7 +177,7 @@ def with_gates(**changes):
             page.Status("", NodeVerdicts(not_answering="no word from the API server for 130 s", nodes=[]), None, 1, 1),
             "The extender gives no verdicts: no word from the API server for 130 s.\n"
             "kube-scheduler places pods unfiltered (protect), or pods wait (enforce).\n",
-            id="blind",
+            id="without verdicts",
         ),
         pytest.param(
             page.Status(
@@ -223,7 +223,7 @@ def with_gates(**changes):
             "\n"
             "GATE  FOR        OPEN  CLOSED  HELD OPEN  REFUSED/10m  LAST CHANGE\n"
             "g     every pod     1       0          0            0  -\n",
-            id="a storm, orders, and one that is ignored",
+            id="a storm, orders, and an invalid order",
         ),
     ],
 )
@@ -294,7 +294,6 @@ def test_json_names_the_extender_and_the_problems(capsys, cluster):
 
 
 def test_json_has_releases_and_calls_of_all_extenders(capsys, cluster):
-    """Of which releases they are, and what is asked of each."""
     gates = [{"gates": [], "scheduler": {"calls": calls}} for calls in (3, 4)]
     cluster.extenders = [
         Extender(f"e-{number}", nodes={"release": f"1.{number}", "nodes": [OPEN]}, gates=one)
@@ -329,7 +328,7 @@ def test_five_thousand_nodes_are_drawn(capsys, cluster):
     assert (1, "... and 4,950 more: readygate status -a shows all") == (code, out.splitlines()[-1])
 
 
-# What kube-scheduler asks.
+# The calls of kube-scheduler
 
 ASKED = SchedulerTold(calls=12_345, unanswered=2, per_second=1.25, p99_seconds=0.002, last_call_seconds=3.0)
 QUIET = SchedulerTold(calls=7, last_call_seconds=3000.0)
@@ -339,18 +338,20 @@ NEVER = SchedulerTold()
 @pytest.mark.parametrize(
     ("schedulers", "expected"),
     [
-        pytest.param((), None, id="extenders of another release do not tell"),
+        pytest.param((), None, id="extenders of another release report no calls"),
         pytest.param(
             (NEVER,), "has never called; `readygate doctor` shows whether readygate is registered.", id="never"
         ),
         pytest.param((QUIET, NEVER), "last call 50m ago, 0 of 7 calls unanswered.", id="nothing to place"),
         pytest.param(
-            (SchedulerTold(calls=7),), "no call for ten minutes, 0 of 7 calls unanswered.", id="before we looked"
+            (SchedulerTold(calls=7),),
+            "no call for ten minutes, 0 of 7 calls unanswered.",
+            id="no time of the last call",
         ),
         pytest.param(
             (ASKED, NEVER, QUIET),
             "calls 1 of 3 extenders, 1.2 calls/s, p99 below 2ms, 2 of 12,352 calls unanswered.",
-            id="one leads, and asks the extender beside it",
+            id="the leader calls the extender on its host",
         ),
         pytest.param(
             (SchedulerTold(calls=7, unanswered=7, per_second=0.1),),

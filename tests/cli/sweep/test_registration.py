@@ -1,4 +1,4 @@
-"""Whether the extenders may go: a pod that kube-scheduler has placed asks whether they were asked about it."""
+"""`readygate unregistered`: checks whether kube-scheduler called an extender about a pod that it placed."""
 
 import pytest
 
@@ -25,12 +25,12 @@ SILENT = Extender("e-2", **{f"pods/{POD}": (500, b"")})
 
 @cases(
     "extenders, expected",
-    ("nobody was asked", [replica("e-1"), replica("e-2")], (0, "no kube-scheduler calls the extenders")),
-    ("there is no extender to miss", [], (0, "no extender runs")),
-    ("one was asked", [replica("e-1"), replica("e-2", attempts=1)], (1, "kube-scheduler still calls e-2: remove")),
-    ("one was asked and had no verdict", [replica("e-1", unanswered=2)], (1, "still calls e-1")),
-    ("one does not answer", [replica("e-1"), SILENT], (3, "helm uninstall --no-hooks")),
-    ("one was asked, another does not answer", [replica("e-1", attempts=1), SILENT], (1, "still calls e-1")),
+    ("no call", [replica("e-1"), replica("e-2")], (0, "no kube-scheduler calls the extenders")),
+    ("no extender runs", [], (0, "no extender runs")),
+    ("one call", [replica("e-1"), replica("e-2", attempts=1)], (1, "kube-scheduler still calls e-2: remove")),
+    ("a call without a verdict", [replica("e-1", unanswered=2)], (1, "still calls e-1")),
+    ("an extender does not answer", [replica("e-1"), SILENT], (3, "helm uninstall --no-hooks")),
+    ("one call, and another extender does not answer", [replica("e-1", attempts=1), SILENT], (1, "still calls e-1")),
 )
 def test_extenders_may_be_removed_when_no_scheduler_calls_them(capsys, cluster, extenders, expected):
     cluster.extenders = extenders

@@ -1,4 +1,4 @@
-"""What a readygate that is gone has left is taken away, and nothing else."""
+"""`readygate sweep` removes what an uninstalled readygate left, and nothing else."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `readygate why pod` is made of: a Pod, what extenders remember of it, what they decide."""
+"""Builds the facts of `readygate why pod`: a Pod, what extenders remember of it, their decisions."""
 
 import msgspec
 
@@ -30,7 +30,7 @@ NOT_OURS = f"0/12 nodes are available: 2 Insufficient cpu, {OTHERS}.{PREEMPTION}
 
 
 def encoded_pod(message="", *, said_s=8.0, waited_s=252.0, node="", bound_s=None, phase="Pending", **spec):
-    """As the API server gives it. said_s: so long ago kube-scheduler wrote its message."""
+    """A Pod as the API server sends it. said_s: the age of kube-scheduler's message."""
     conditions = []
     if message:
         conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]
@@ -51,7 +51,7 @@ def encoded_pod(message="", *, said_s=8.0, waited_s=252.0, node="", bound_s=None
 
 
 def pod(message="", **others):
-    """As it is read. others: as of encoded_pod()."""
+    """A decoded Pod. others: as of encoded_pod()."""
     found = read_pod(encoded_pod(message, **others))
     assert found is not None
     return found

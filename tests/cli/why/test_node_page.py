@@ -44,7 +44,7 @@ def shown(one, gates=GATES, **answers):
     ("a gate in shadow closes nothing", told(SHADOW), "gpu-03 is open."),
     ("held open by the cap", told(CAPPED), "gpu-03 is open, although not healthy: held open by cap."),
     (
-        "blind",
+        "without verdicts",
         told(BAD, why="no word for 130 s"),
         "The extender gives no verdicts: no word for 130 s. Last known state of gpu-03:",
     ),
@@ -106,7 +106,7 @@ def test_disagreeing_extenders_are_shown():
 
 
 def test_a_node_on_which_pods_fail_to_start_shows_what_opens_it():
-    """Without the owners the reason is said of one node."""
+    """Without evidence the reason is rewritten for one node."""
     said = "pods of 3 namespaces fail to start here and start elsewhere: default/api (without a sandbox)"
     words = [
         words_of(DecisionTold("starts", reason=STARTS, open=False, verdict=STARTS, evidence=evidence))

@@ -1,4 +1,4 @@
-"""`readygate why pod`: each first sentence, the page at three widths, what nobody can know."""
+"""`readygate why pod`: each first sentence, the page at three widths, unknown answers."""
 
 import shlex
 

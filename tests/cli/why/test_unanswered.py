@@ -1,5 +1,4 @@
-"""`readygate why pod` where kube-scheduler says something else than a count of nodes: calls of extenders that fail, and
-plugins."""
+"""`readygate why pod` for messages of kube-scheduler that count no nodes: failed calls of extenders, and plugins."""
 
 import msgspec
 import pytest
@@ -23,17 +22,17 @@ WAITS = "It waits for readygate (enforce), and kube-scheduler gets no verdict:"
             [told()],
             3,
             f"{WAITS} {REFUSED}.",
-            id="the extender beside the scheduler that leads is away",
+            id="the extender on the leader's host is down",
         ),
         pytest.param(
             pod(REFUSED, said_s=2),
             [told(attempt(passed=3))],
             3,
             f"{WAITS} {REFUSED}.",
-            id="it has gone since it was asked last",
+            id="it went down after the last call",
         ),
         pytest.param(
-            pod(REFUSED, said_s=60), [told(attempt(passed=3))], 0, NOTHING, id="it was away, and has answered since"
+            pod(REFUSED, said_s=60), [told(attempt(passed=3))], 0, NOTHING, id="it was down, and has answered since"
         ),
         pytest.param(
             pod("failed filter with extender at URL http://127.0.0.1:9376/filter, code 503"),
@@ -47,7 +46,7 @@ WAITS = "It waits for readygate (enforce), and kube-scheduler gets no verdict:"
             [told(unanswered=3, unanswered_why="stale")],
             3,
             f"{WAITS} {Sync.STALE.value}.",
-            id="the one that is asked is blind, and the one that we ask is not",
+            id="the called extender is stale, another one is not",
         ),
         pytest.param(
             pod('Post "http://10.0.0.9:8888/filter": EOF'),
@@ -55,10 +54,14 @@ WAITS = "It waits for readygate (enforce), and kube-scheduler gets no verdict:"
             3,
             "Unknown: an extender at http://10.0.0.9:8888/filter does not answer kube-scheduler; readygate doctor "
             "shows whether it belongs to readygate.",
-            id="an extender that may be another one is away",
+            id="an extender that may be another product is down",
         ),
         pytest.param(
-            pod('Post "http://10.0.0.9:8888/filter": EOF'), [told(attempt(passed=3))], 0, NOTHING, id="another one is"
+            pod('Post "http://10.0.0.9:8888/filter": EOF'),
+            [told(attempt(passed=3))],
+            0,
+            NOTHING,
+            id="another product is down",
         ),
     ],
 )
@@ -68,7 +71,7 @@ def test_a_failed_call_makes_a_pod_wait_for_the_extender(seen, answers, code, ex
 
 
 def test_a_message_without_counts_is_shown():
-    """Its own plugins may fail after we have let the pod through."""
+    """Plugins of kube-scheduler may fail after readygate has passed the pod."""
     said = 'running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded'
     assert text_of(pod_page.render(blamed(pod(said), told(attempt(passed=3))), 120)).startswith(
         f"{NOTHING}\n\nkube-scheduler reports: {said}\n"
@@ -77,7 +80,7 @@ def test_a_message_without_counts_is_shown():
 
 @pytest.mark.parametrize("manager", ["kube-scheduler", "batch-scheduler"])
 def test_the_age_of_a_message_is_known_for_schedulers_of_any_name(manager):
-    """Whose message is newer than our refusal was kept off by its own filters. It goes by its program's name."""
+    """A message that is newer than the refusal proves other causes. managedFields has the program's name."""
     seen = msgspec.json.decode(encoded_pod(NOT_OURS, schedulerName="batch"))
     scheduled = {"f:status": {"f:conditions": {'k:{"type":"PodScheduled"}': {"f:message": {}}}}}
     seen["metadata"]["managedFields"][-1] |= {"manager": manager, "fieldsV1": scheduled}

@@ -1,4 +1,4 @@
-"""`readygate why` as a person runs it: what is asked, errors, exit codes, JSON, watching."""
+"""`readygate why` as a user runs it: queries, errors, exit codes, JSON, watching."""
 
 import json
 import os
@@ -87,7 +87,7 @@ No cap, pause or storm is in force.
 
 @pytest.mark.parametrize("behind_s", [-3600, 3600])
 def test_the_clock_of_this_machine_does_not_matter(asked, capsys, monkeypatch, behind_s):
-    """Its last attempt was after ours, and kube-scheduler asked nobody: no node passed its own filters."""
+    """kube-scheduler's last attempt came after the call, and made none: no node passed its own filters."""
     message = "0/3 nodes are available: 3 Insufficient cpu."
     written = {"manager": "kube-scheduler", "subresource": "status", "time": "2026-11-22T12:00:00Z"}
     asked.objects[POD] = {
@@ -239,7 +239,7 @@ def test_a_watch_ends_when_the_pod_is_bound(asked):
             "0/3 nodes are available: 3 Insufficient cpu. preemption: found a potential placement for pod on node "
             "node-1, preempting 2 victims",
             SchedulerMessage(3, (Reason(3, "Insufficient cpu"),), ""),
-            id="room is being made, as 1.37 says it",
+            id="preemption, in the words of 1.37",
         ),
         pytest.param(
             "0/3 nodes are available: 3 node(s) had taint {a: b, 4 c}, that the pod didn't tolerate.",
