@@ -54,7 +54,7 @@ RUN_ELSEWHERE = {
         "tests/hosts/test_hosts_node_plugin.py",
         "ansible.run(REMOVE)",
     ),
-    "readygate record evening.tape --for 2h": ("tests/plane/test_replay.py", 'readygate("record", str(file), '),
+    "readygate record evening.recording --for 2h": ("tests/plane/test_replay.py", 'readygate("record", str(file), '),
     "make venv": ("Makefile", "test: venv"),
     "make bench": ("tests/plane/test_bench.py", '"-m", "tools.bench"'),
     ".venv/bin/python -m tools.bench --quick": ("tests/plane/test_bench.py", '"tools.bench", "--quick"'),

@@ -138,7 +138,7 @@ def test_a_watch_writes_changes_and_ends_cleanly(server, stop, code):
         ["lift", "a"],
         ["orders"],
         ["doctor"],
-        ["record", "new.tape"],
+        ["record", "new.recording"],
         ["unregistered", "a/b"],
         ["sweep"],
     ],

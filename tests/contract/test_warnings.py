@@ -20,7 +20,7 @@ from extender.web.report import NodeVerdicts
 from tests.agent.checks.builders import check
 from tests.extender.builders import node, pod, pod_json, seen
 from tests.extender.world import PODS
-from tools.kit.limits_in_force import OFF_YAML
+from tools.kit.brakes import OFF_YAML
 
 SINCE = "since 1970-01-12T13:46:40Z"
 

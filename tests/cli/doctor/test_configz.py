@@ -86,7 +86,7 @@ def test_secrets_are_dropped():
     ids=["nothing", "a page", "a list", "nothing told", "a kubelet", "no UTF-8", "without an end"],
 )
 def test_another_answer_than_a_configuration_is_refused(body):
-    with pytest.raises(ConfigzError, match="is it a kube-scheduler"):
+    with pytest.raises(ConfigzError, match="check that it is a kube-scheduler"):
         loaded(body)
 
 

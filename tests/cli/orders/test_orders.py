@@ -84,7 +84,7 @@ ABOVE_CAP = "above any cap; name one with --node, or add --yes"
     ("no length of time", "pause --for soon", 2, '"soon" is not a duration; write 30m, 2h, 1h30m or 3d'),
     ("a time that is over", f"pause --until {PAST}", 2, f'"{PAST}" is in the past; name a later time'),
     ("no such order", "lift a", 1, f"configmap {NAME} in namespace {NAMESPACE} has no order a: it has none"),
-    ("no id of an order", "lift", 2, "name orders by their id (readygate orders shows them), or say --expired"),
+    ("no id of an order", "lift", 2, "name orders by their id (readygate orders shows them), or add --expired"),
 )
 def test_an_invalid_order_is_one_line_with_a_remedy_and_writes_nothing(api, capsys, command, code, expected):
     argv = command.split()
@@ -121,7 +121,7 @@ def test_an_operator_without_the_right_to_list_nodes_may_go_on_with_yes(api, cap
 def test_a_gate_that_no_extender_knows_is_refused(cluster, capsys):
     gates = {"gates": [{"gate": "base"}, {"gate": "gpu"}]}
     cluster.extenders = [Extender("readygate-extender-1", gates=gates)]
-    assert (1, "", "readygate arm: there is no gate bass, but base, gpu; name one of them, or add --yes\n") == run(
+    assert (1, "", "readygate arm: there is no gate bass; name one of base, gpu, or add --yes\n") == run(
         capsys, "arm", "--gate", "bass"
     )
 

@@ -150,7 +150,7 @@ def test_orders_count_as_when_they_were_recorded():
 
 def test_a_gate_whose_pods_were_not_recorded_is_refused():
     other = NO_LEASES + "gates: [{name: dns, healthPods: {namespace: kube-system, labelSelector: k8s-app=dns}}]"
-    with pytest.raises(RecordingError, match="holds no pods kube-system k8s-app=dns"):
+    with pytest.raises(RecordingError, match="it has no pods kube-system k8s-app=dns"):
         played(other, *recordings.start(3), recordings.end(10))
 
 
@@ -205,7 +205,7 @@ def test_a_node_that_two_gates_close_counts_once():
 
 @pytest.fixture
 def recording(tmp_path):
-    return recordings.file_of(tmp_path / "tape", [*FOUR_FAIL, recordings.end(60)], CAPPED)
+    return recordings.file_of(tmp_path / "recording", [*FOUR_FAIL, recordings.end(60)], CAPPED)
 
 
 def test_the_command_shows_what_a_configuration_without_a_cap_would_have_done(recording, tmp_path, capsys):
@@ -239,9 +239,9 @@ def test_the_same_configuration_has_no_differences(recording, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "it is no recording"),
-        (b"{}\n", "it is no recording"),
-        (b'{"recording":1,"release":"\xff","at":0,"configuration":""}\n', "it is no recording"),
+        (b"", "it is not a recording"),
+        (b"{}\n", "it is not a recording"),
+        (b'{"recording":1,"release":"\xff","at":0,"configuration":""}\n', "it is not a recording"),
         (b'{"recording":9,"release":"","at":0,"configuration":""}\n', "format 9"),
         (b'{"recording":1,"release":"","at":0,"configuration":"gates: 1"}\n', "the recorded configuration"),
         (b'{"recording":1,"release":"","at":0,"configuration":""}\nrubbish\n', "line 2"),
@@ -249,9 +249,9 @@ def test_the_same_configuration_has_no_differences(recording, tmp_path, capsys):
     ids=["empty", "no head", "a head that is no UTF-8", "another format", "a wrong configuration", "a wrong line"],
 )
 def test_another_file_than_a_recording_is_refused_in_one_line(tmp_path, capsys, content, expected):
-    (tmp_path / "tape").write_bytes(content)
+    (tmp_path / "recording").write_bytes(content)
     (tmp_path / "c.yaml").write_text(UNBRAKED)
-    assert main(["replay", str(tmp_path / "tape"), "--config", str(tmp_path / "c.yaml")]) == 2
+    assert main(["replay", str(tmp_path / "recording"), "--config", str(tmp_path / "c.yaml")]) == 2
     complaint = capsys.readouterr().err
     assert (1, True) == (complaint.count("\n"), expected in complaint)
 

@@ -172,7 +172,9 @@ def test_slow_extenders_cost_one_deadline_together(capsys, cluster, monkeypatch)
             id="the API server fails",
         ),
         pytest.param(
-            status_of(429, "TooManyRequests", "too many requests"), "fails or is busy: TooManyRequests", id="it is busy"
+            status_of(429, "TooManyRequests", "too many requests"),
+            "failed or is busy: TooManyRequests",
+            id="it is busy",
         ),
         pytest.param((200, b'{"items":[]}'), "install readygate, or name another", id="no extender"),
     ],

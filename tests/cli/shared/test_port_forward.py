@@ -353,7 +353,9 @@ def test_no_proxy_of_the_environment_is_used(monkeypatch):
 
 
 def test_the_error_names_an_unreachable_api_server_and_the_cause():
-    with pytest.raises(ForwardError, match=re.escape("e-1: http://127.0.0.1:1: Connection refused; see --kubeconfig")):
+    with pytest.raises(
+        ForwardError, match=re.escape("e-1: http://127.0.0.1:1: Connection refused; check --kubeconfig")
+    ):
         forward_to("http://127.0.0.1:1").dial(PATIENT_S)
 
 
@@ -364,7 +366,7 @@ def test_the_request_has_the_path_and_port_of_the_api():
         asked.append(target)
         return 404, b""
 
-    with serving(answer) as url, pytest.raises(ForwardError, match="e-1 has just gone"):
+    with serving(answer) as url, pytest.raises(ForwardError, match="e-1 was just deleted"):
         forward_to(f"{url}/k8s/clusters/c-1/").dial(PATIENT_S)
     assert asked == ["/k8s/clusters/c-1/api/v1/namespaces/ns/pods/e-1/portforward?ports=4711"]
 
