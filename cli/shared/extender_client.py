@@ -34,9 +34,9 @@ from kube.client import Client
 from kube.errors import CredentialsInvalid, KubeError
 from kube.objects import UNREADABLE, ObjectMeta
 
-STATUS_PORT = 9377
+STATUS_API_PORT = 9377
 DEFAULT_KUBECONFIG = "~/.kube/config"
-LOCAL = f"http://127.0.0.1:{STATUS_PORT}"
+LOCAL = f"http://127.0.0.1:{STATUS_API_PORT}"
 API = "/api/v1/"
 DEADLINE_S = 5.0  # of one request; all extenders are queried at once
 REPLICAS_MOST = 64
@@ -173,7 +173,7 @@ def replicas(arguments: argparse.Namespace) -> "Replicas":
 
 def _listens_here() -> bool:
     try:
-        socket.create_connection(("127.0.0.1", STATUS_PORT), timeout=0.5).close()
+        socket.create_connection(("127.0.0.1", STATUS_API_PORT), timeout=0.5).close()
     except OSError:
         return False
     return True
@@ -288,7 +288,7 @@ class Replicas:
     def _target(self, pod: _Pod) -> Target:
         """Raises CommandError."""
         name, host = pod.metadata.name, pod.spec.node_name
-        forward = _forward(self._there, self._namespace, name, STATUS_PORT, host)
+        forward = _forward(self._there, self._namespace, name, STATUS_API_PORT, host)
         # Two attempts, because the server may close an idle connection at the moment when it is reused.
         client = _client(Connection(LOCAL, None, _Anonymous(), dial=forward.dial), attempts=2)
         return Target(name, host, client, partial(_explain_forwarded, forward), forward)

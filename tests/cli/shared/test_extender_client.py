@@ -318,5 +318,5 @@ def test_in_the_extenders_own_pod_its_status_api_is_queried(monkeypatch, tmp_pat
     monkeypatch.setattr(extender_client, "SERVICE_ACCOUNT_ROOT", tmp_path)
     arguments = argparse.Namespace(server=[], kubeconfig=None, context=None, readygate_namespace=NAMESPACE)
     with serving(lambda *_: (200, b"{}")) as url:
-        monkeypatch.setattr(extender_client, "STATUS_PORT", int(url.rpartition(":")[2]))
+        monkeypatch.setattr(extender_client, "STATUS_API_PORT", int(url.rpartition(":")[2]))
         assert isinstance(extender_client.extenders(arguments), extender_client.Servers)
