@@ -9,7 +9,7 @@ import msgspec
 
 from cli import reach, screen
 from cli.replicas import Heard, hear
-from extender.web.report import Head, NodeVerdicts
+from extender.web.schema import Head, NodeVerdicts
 from kube.client import Client
 
 T = TypeVar("T", bound=Head)

@@ -12,7 +12,7 @@ from extender.policy.reasons import (
     CLOSED_STARTS_FAIL,
     CLOSED_UNHEALTHY,
 )
-from extender.web.report import DecisionTold
+from extender.web.schema import DecisionTold
 
 HELD_BY_ORDER = ("hold", "pause", "exempt")
 WARNED = "warned"  # open, with something said beside: the agent's checks that warn

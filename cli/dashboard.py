@@ -23,7 +23,7 @@ from cli.portforward import BLOCK_BYTES, GOODBYE_S, ForwardError, PortForward, R
 from cli.replicas import freshest, hear
 from component.command import EXIT_USAGE
 from component.text import one_line
-from extender.web.report import GatesTold
+from extender.web.schema import GatesTold
 from kube.errors import CredentialsInvalid
 
 ADDRESS = "127.0.0.1"

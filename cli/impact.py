@@ -10,7 +10,7 @@ from cli.asking import Asking
 from cli.errors import CANNOT_KNOW, CommandError
 from cli.pages import impact as drawn
 from cli.replicas import longest
-from extender.web.report import Impact, ImpactTold
+from extender.web.schema import Impact, ImpactTold
 
 EXIT_CODES = """\
   0    every gate in shadow would have done nothing, or none is in shadow

@@ -28,7 +28,7 @@ from cli.portforward import ForwardError, PortForward
 from cli.replicas import Said
 from component.command import EXIT_USAGE, product_version
 from component.text import one_line
-from extender.web.report import NO_BROWSER_HEADER
+from extender.web.schema import NO_BROWSER_HEADER
 from kube import contract, errors, paths
 from kube.auth import SERVICE_ACCOUNT_ROOT, Connection, in_cluster
 from kube.client import Client

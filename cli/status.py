@@ -11,7 +11,7 @@ from cli.errors import CANNOT_KNOW, CommandError
 from cli.pages import status as drawn
 from cli.replicas import differences, freshest, releases
 from component.text import one_line
-from extender.web.report import GatesTold, NodeVerdict, NodeVerdicts, SchedulerTold
+from extender.web.schema import GatesTold, NodeVerdict, NodeVerdicts, SchedulerTold
 
 NAMED = 5
 ALL_OPEN, SOME_CLOSED = 0, 1

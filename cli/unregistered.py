@@ -12,7 +12,7 @@ from cli.arguments import Commands, add_servers, command
 from cli.asking import Asking, part
 from cli.errors import CANNOT_KNOW, CommandError
 from component.command import EXIT_USAGE
-from extender.web.report import PodTold
+from extender.web.schema import PodTold
 
 LOOKS = 3
 BETWEEN_S = 2.0  # what is remembered of a call reaches people within a second

@@ -15,11 +15,11 @@ from typing import Generic, TypeVar
 from component.loop import Loop
 from kube import watching
 from kube.errors import CredentialsInvalid, Gone, KubeError, MalformedReply, Unauthorized, was_sent
-from kube.lag import Lag
 from kube.listing import HasMetadata, ListerWatcher, Page, Store
 from kube.objects import UNREADABLE
-from kube.pacing import ASKED_LIMIT_S, STEADY_S, Guard, Pace
-from kube.peers import Peers
+from kube.retry_policy import ASKED_LIMIT_S, STEADY_S, Guard, RetryPolicy
+from kube.server_health import ServerHealth
+from kube.staleness import Lag
 from kube.watching import OPERATIONS, Change, Failure, Next, Operation, Skip
 
 __all__ = ["ListerWatcher", "Reflector", "Store"]
@@ -51,7 +51,7 @@ class Reflector(Generic[T]):
         store: Store[T],
         *,
         name: str,
-        peers: Peers | None = None,
+        peers: ServerHealth | None = None,
         rest_s: float = 0.01,
         stated: Callable[[T], str | None] | None = None,
         first_pause_s: float = 0.0,
@@ -63,7 +63,7 @@ class Reflector(Generic[T]):
         self._lister_watcher = lister_watcher
         self._store: Store[T] = store
         self._name = name
-        self._peers = peers if peers is not None else Peers()
+        self._peers = peers if peers is not None else ServerHealth()
         self._rest_s = rest_s
         self._stated = stated
         self._monotonic = monotonic
@@ -81,7 +81,7 @@ class Reflector(Generic[T]):
             monotonic=monotonic,
         )
         self._next: Next | None = None  # None: the first list
-        self._pace, self._guard = Pace(), Guard()
+        self._pace, self._guard = RetryPolicy(), Guard()
         self._error: Exception | None = None  # of the last step, if it failed
         self._requests = 0  # of this step
         self._failing = False  # nothing was heard since the last failure

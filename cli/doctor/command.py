@@ -18,7 +18,7 @@ from cli.errors import CommandError
 from cli.layout import EMPTY, Page, Style, count, line, span, wrapped
 from cli.replicas import Heard
 from cli.screen import View, show_view
-from extender.web.report import GatesTold
+from extender.web.schema import GatesTold
 
 EXIT_CODES = """  0    nothing found that needs anybody
   1    an error or a warning

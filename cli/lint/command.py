@@ -9,7 +9,7 @@ from cli.lint.gates import examine
 from component.command import EXIT_FAILED, EXIT_USAGE, complain
 from component.settings import SettingsError
 from component.text import one_line
-from extender import settings
+from extender.config import settings
 
 EXIT_CODES = """\
   0    the extender would take the file, and nothing is wrong with its gates

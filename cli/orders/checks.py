@@ -13,7 +13,7 @@ import msgspec
 from cli.asking import Asking
 from cli.errors import CommandError
 from cli.orders.entries import Wanted, alike
-from extender.web.report import GatesTold
+from extender.web.schema import GatesTold
 from kube import paths
 from kube.client import Client
 from kube.errors import CredentialsInvalid, KubeError, NotFound

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from cli.because import words_of
 from cli.layout import EMPTY, Column, Page, Span, Style, age, count, line, span, table, wrapped
 from cli.pages.status import decisions_of
-from extender.web.report import Change, DecisionTold, GatesTold, NodeTold
+from extender.web.schema import Change, DecisionTold, GatesTold, NodeTold
 
 CHANGES_SHOWN, PODS_SHOWN = 10, 10
 

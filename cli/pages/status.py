@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cli.because import WARNED, Words, words_of
 from cli.layout import EMPTY, Column, Page, Span, Style, age, count, flowed, line, span, table, wrapped
 from cli.replicas import Difference
-from extender.web.report import DecisionTold, GatesTold, GateTold, NodeVerdict, NodeVerdicts, SchedulerTold
+from extender.web.schema import DecisionTold, GatesTold, GateTold, NodeVerdict, NodeVerdicts, SchedulerTold
 
 NODES_SHOWN = 50
 DIFFERENCES_SHOWN = 5

@@ -11,16 +11,16 @@ from cli.replay import tape
 from cli.replay.differences import Played, Turned
 from cli.replay.tape import Head, Line, TapeError
 from extender.cluster import objects, observed
-from extender.cluster.around import Around
-from extender.cluster.beats import AGENTS, KUBELETS, Beats, Kind
 from extender.cluster.health_pods import PodList
+from extender.cluster.heartbeats import AGENTS, KUBELETS, Heartbeats, Kind
 from extender.cluster.index import Index
+from extender.cluster.placement_inputs import PlacementInputs
+from extender.config.settings import Heartbeat, Settings
 from extender.policy.decide import Rules, decide
 from extender.policy.decision import Decision
 from extender.policy.gates import caps_of, gates_of, storm_of
-from extender.policy.ledger import Ledger
-from extender.services import daemon_sets_of, speakers_of, wanted_of
-from extender.settings import Heartbeat, Settings
+from extender.policy.memory import Memory
+from extender.process.services import daemon_sets_of, speakers_of, wanted_of
 
 APART_S = 0.02  # what comes together is decided on together, as the extender's decider does
 
@@ -54,10 +54,10 @@ class Player:
             monotonic=lambda: self._now,
             wall=lambda: self._now,
         )
-        self._around = Around(
+        self._around = PlacementInputs(
             daemon_sets=daemon_sets_of(settings), config_map=settings.orders.config_map, on_change=self._changed
         )
-        self._ledger = Ledger()
+        self._ledger = Memory()
         self._turned: list[Turned] = []
         self._said: dict[tuple[str, str], tuple[str, str]] = {}
         self._missing = {tape.of_pods(*one.pods) for one in speakers_of(settings)}
@@ -79,7 +79,7 @@ class Player:
     def _armed(self) -> Mapping[str, bool]:
         return {name: gate.armed for name, gate in self._ledger.snapshot.gates.items()}
 
-    def _heard(self, heartbeat: Heartbeat) -> Mapping[str, Beats]:
+    def _heard(self, heartbeat: Heartbeat) -> Mapping[str, Heartbeats]:
         """The heartbeats that this configuration looks at, by the name of their list."""
         wanted: list[tuple[str, float, Kind]] = []
         if heartbeat.limit_s < math.inf:
@@ -87,7 +87,7 @@ class Player:
         if heartbeat.agents is not None:
             wanted.append((tape.AGENTS, float(heartbeat.agents.limit_seconds), AGENTS))
         return {
-            of: Beats(
+            of: Heartbeats(
                 limit_s,
                 kind,
                 on_change=self._changed,

@@ -13,8 +13,8 @@ from component.text import one_line
 from extender.cluster import objects
 from extender.cluster.health_pods import PodList
 from extender.cluster.watches import Watches
-from extender.services import daemon_sets_of, speakers_of
-from extender.settings import Settings
+from extender.config.settings import Settings
+from extender.process.services import daemon_sets_of, speakers_of
 from kube.client import Client
 
 Do = Literal["replace", "upsert", "remove"]

@@ -15,7 +15,7 @@ from cli.replicas import Heard, brakes
 from cli.why.scheduler import Said, failed_at, read
 from cli.why.seen import DEFAULT_SCHEDULER, FINISHED, PodSeen
 from component.text import one_line
-from extender.web.report import Attempt, DecisionTold, GatesTold, NodeTold, PodTold, RefusedNode
+from extender.web.schema import Attempt, DecisionTold, GatesTold, NodeTold, PodTold, RefusedNode
 from kube.times import parse_time
 
 NODES_LOOKED_AT = 10  # of which the cause is told

@@ -17,7 +17,7 @@ class PodList(NamedTuple):
     label_selector: str
 
 
-class Speakers(NamedTuple):
+class GatePods(NamedTuple):
     """The health pods of one gate. daemon_set: the name of their owner, None = any."""
 
     gate: str

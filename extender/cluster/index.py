@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from extender.cluster import observed
-from extender.cluster.beats import Beats
-from extender.cluster.health_pods import Found, HealthPods, PodList, Speakers
+from extender.cluster.health_pods import Found, GatePods, HealthPods, PodList
+from extender.cluster.heartbeats import Heartbeats
 from extender.cluster.observed import NOTHING_MORE, Texts, Wanted
-from extender.cluster.starts import PodStarts
+from extender.cluster.pod_starts import PodStarts
 from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode
 from kube import contract
 
@@ -51,11 +51,11 @@ class Index:
     def __init__(
         self,
         *,
-        speakers: Sequence[Speakers],
+        speakers: Sequence[GatePods],
         on_change: Callable[[], None],
         wanted: Wanted = NOTHING_MORE,
-        kubelets: Beats | None = None,
-        agents: Beats | None = None,
+        kubelets: Heartbeats | None = None,
+        agents: Heartbeats | None = None,
         starts: PodStarts | None = None,
         awaited: Callable[[], bool] = lambda: False,
         monotonic: Callable[[], float] = time.monotonic,
@@ -175,7 +175,7 @@ class Index:
 
     # For people.
 
-    def silent(self) -> list[Speakers]:
+    def silent(self) -> list[GatePods]:
         """Of which no health pod is on any node, though there are nodes. None before all lists are there."""
         with self._lock:
             if self._listed_at is None or not self._nodes:
@@ -261,7 +261,7 @@ class Index:
         self._change(name for name in {**before, **self._swallowing} if before.get(name) != self._swallowing.get(name))
         return due_at
 
-    def _of_both(self) -> Iterable[Beats]:
+    def _of_both(self) -> Iterable[Heartbeats]:
         return (beats for beats in (self._kubelets, self._agents) if beats is not None)
 
     def _only_its_lease(self, name: str) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from component.text import one_line
-from extender.cluster.heartbeat import Renewal
+from extender.cluster.lease_age import Renewal
 from extender.policy.evidence import (
     TOLD_HEALTHY,
     TOLD_HELD_CLOSED,

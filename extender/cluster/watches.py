@@ -14,19 +14,19 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from component.lifecycle import Service
 from extender.cluster import objects, observed
-from extender.cluster.around import ORDERS, Around, daemon_sets_of
-from extender.cluster.beats import Beats
 from extender.cluster.devices import CLAIM_TEMPLATES, DEVICE_CLASSES, RESOURCE_CLAIMS, Devices
+from extender.cluster.heartbeats import Heartbeats
 from extender.cluster.index import Index
 from extender.cluster.lease_reader import LeaseReader
-from extender.cluster.starts import SELECTOR, STARTS, PodStarts, StartingPod
+from extender.cluster.placement_inputs import ORDERS, PlacementInputs, daemon_sets_of
+from extender.cluster.pod_starts import SELECTOR, STARTS, PodStarts, StartingPod
 from extender.cluster.volumes import CLAIMS, STORAGE_CLASSES, VOLUMES, Volumes
 from kube import contract, paths
 from kube.client import Client
-from kube.lag import News
 from kube.listing import HasMetadata
-from kube.peers import Peers
 from kube.reflector import ListerWatcher, Reflector
+from kube.server_health import ServerHealth
+from kube.staleness import News
 
 NODES, LEASES, AGENTS = "nodes", "leases", "agents"
 AGENTS_LOOK_S = 1.0  # their ages count by readings that are at most 4 s apart
@@ -79,7 +79,7 @@ class Watches:
         self.agent_reader: LeaseReader | None = None
         self.starts: Reflector[StartingPod] | None = None
         self._client = client
-        self._peers = Peers()
+        self._peers = ServerHealth()
         self._monotonic = monotonic
 
     def nodes(self, index: Index, also: Nodes | None = None) -> None:
@@ -100,7 +100,7 @@ class Watches:
         self._keep(NODES, lister_of_nodes, store, stated=News(_uid, observed.node_written))
         self.required = tuple(self.caches)
 
-    def heartbeats(self, kubelets: Beats) -> None:
+    def heartbeats(self, kubelets: Heartbeats) -> None:
         leases = paths.leases(contract.NAMESPACE_NODE_LEASE)
         self.lease_reader = LeaseReader(self._lister(leases, observed.Lease), kubelets, monotonic=self._monotonic)
         self.leases = self._keep(
@@ -111,7 +111,7 @@ class Watches:
             stated=lambda lease: lease.spec.renew_time,
         )
 
-    def heartbeats_of_agents(self, agents: Beats, namespace: str) -> None:
+    def heartbeats_of_agents(self, agents: Heartbeats, namespace: str) -> None:
         """The Leases of the agents on the nodes, in the namespace of their health pods."""
         leases = paths.leases(namespace)
         self.agent_reader = LeaseReader(
@@ -120,7 +120,7 @@ class Watches:
         store = _Store(agents.replace, agents.upsert, agents.remove)
         self.agents = self._keep(AGENTS, self._lister(leases, observed.Lease), store, rest_s=LEASES_REST_S)
 
-    def around(self, around: Around, namespace: str = contract.NAMESPACE) -> None:
+    def around(self, around: PlacementInputs, namespace: str = contract.NAMESPACE) -> None:
         """DaemonSets, and the orders in our own namespace."""
         for where in around.namespaces:
             store = _Store(

@@ -13,12 +13,12 @@ from itertools import islice
 
 import msgspec
 
+from extender.config.settings import Settings
+from extender.feed.status import Status
 from extender.policy.decision import CapState, Decision, GateState, HeldBy, Severity, Storm
+from extender.policy.layered_map import LayeredMap
 from extender.policy.orders import Order, Orders
-from extender.policy.overlay import Overlay
 from extender.policy.snapshot import Snapshot
-from extender.settings import Settings
-from extender.status import Status
 from extender.why.entries import Entry, PodRecord
 
 PROTOCOL = 4  # both ends are of one release, but for the moments of an update
@@ -193,7 +193,7 @@ def _changes_of(gate: str, before: Mapping[str, Decision], after: Mapping[str, D
 
 
 def _differing(before: Mapping[str, Decision], after: Mapping[str, Decision]) -> Iterable[str]:
-    if isinstance(after, Overlay):
+    if isinstance(after, LayeredMap):
         return after.differing(before)
     return {**dict.fromkeys(before), **dict.fromkeys(after)}
 

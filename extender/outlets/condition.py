@@ -18,9 +18,9 @@ from typing import NamedTuple, Protocol
 from component.loop import LOG_AGAIN_S, Loop
 from extender.outlets import wire
 from extender.outlets.election import WRITE_S
-from extender.outlets.marks import Mark
-from extender.outlets.standing import Standing, standing_of
-from extender.outlets.turns import Due, Turns, due_of
+from extender.outlets.node_condition_text import Standing, standing_of
+from extender.outlets.observed_conditions import ObservedCondition
+from extender.outlets.write_order import Due, WriteOrder, due_of
 from extender.policy.decision import Decision, GateState
 from extender.policy.evidence import TOLD_HEALTHY
 from kube import paths
@@ -54,7 +54,7 @@ class Client(Protocol):
 class Seen(Protocol):
     """The part of marks.Marks that is used here."""
 
-    def get(self, node: str) -> Mark | None: ...
+    def get(self, node: str) -> ObservedCondition | None: ...
     def names(self) -> list[str]: ...
     def take_changed(self) -> Iterable[str]: ...
 
@@ -64,7 +64,7 @@ OnChange = Callable[[str, str, Standing], None]
 
 
 class _Written(NamedTuple):
-    mark: Mark
+    mark: ObservedCondition
     until: float
 
 
@@ -75,7 +75,7 @@ class _Memory:
     known: what was compared last, by gate. written: by node. stood_at: status and reason, by node.
     """
 
-    turns: Turns
+    turns: WriteOrder
     look_at: float = -math.inf
     known: dict[str, tuple[GateState, dict[str, Decision]]] = field(default_factory=dict)
     written: dict[str, _Written] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class Conditions:
         monotonic = self._monotonic()
         memory = self._memory
         if memory is None:
-            memory = self._memory = _Memory(Turns(per_second=self._per_second, random=self._random))
+            memory = self._memory = _Memory(WriteOrder(per_second=self._per_second, random=self._random))
             memory.turns.look(self._seen.names())
         if monotonic >= memory.look_at:
             self._look(memory, gates)
@@ -194,7 +194,7 @@ class Conditions:
             due = due if due.urgent else Due(min(due.after_s, again_s))
             memory.turns.put(node, mark.uid, due, self._monotonic())
 
-    def _believed(self, memory: _Memory, node: str) -> tuple[Mark | None, float]:
+    def _believed(self, memory: _Memory, node: str) -> tuple[ObservedCondition | None, float]:
         """What the Node says, by what we wrote of late or by the watch; in how many seconds that is to be asked again,
         where they differ."""
         mark, written = self._seen.get(node), memory.written.get(node)
@@ -206,7 +206,7 @@ class Conditions:
             return mark, math.inf
         return written.mark, math.inf if mark.says(written.mark) else left_s
 
-    def _tell(self, memory: _Memory, node: str, mark: Mark, standing: Standing | None) -> None:
+    def _tell(self, memory: _Memory, node: str, mark: ObservedCondition, standing: Standing | None) -> None:
         if standing is None:
             memory.stood_at.pop(node, None)
             return

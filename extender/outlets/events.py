@@ -17,11 +17,11 @@ from typing import Protocol
 
 from component.loop import LOG_AGAIN_S, Loop
 from extender.outlets import wire
-from extender.outlets.backlog import Backlog, Waiting
 from extender.outlets.election import WRITE_S
-from extender.outlets.occasions import About, Occasion, blames_of, of_node, of_pod
-from extender.outlets.ration import Bucket
-from extender.outlets.standing import Standing
+from extender.outlets.event_text import About, EventText, blames_of, of_node, of_pod
+from extender.outlets.node_condition_text import Standing
+from extender.outlets.pending_writes import PendingWrites, Waiting
+from extender.outlets.rate_limit import RateLimit
 from extender.policy.snapshot import Snapshot
 from kube import paths
 from kube.errors import AlreadyExists, Conflict, CredentialsInvalid, Forbidden, Invalid, KubeError, NotFound
@@ -87,11 +87,11 @@ class Events:
         self._leads = leads
         self._monotonic = monotonic
         self._wall = wall
-        self._backlog = Backlog(per_second=per_second, random=random)
+        self._backlog = PendingWrites(per_second=per_second, random=random)
         self._inbox: queue.SimpleQueue[Waiting] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Refused] = queue.SimpleQueue()
         self._names_put = self._names_taken = 0  # refused in them; each is written by one thread
-        self._looks = Bucket(LOOKS_PER_S, LOOKS_MOST)
+        self._looks = RateLimit(LOOKS_PER_S, LOOKS_MOST)
         self._looked_at: dict[str, float] = {}
         self._logged_at: dict[str, float] = {}
         self._counts = {"written": 0, "dropped": 0}
@@ -164,7 +164,7 @@ class Events:
             blames = blames_of(answer.snapshot, answer.mask, answer.refused)
             self._backlog.add(self._waiting(of_pod(about, answer.snapshot, blames)))
 
-    def _waiting(self, occasion: Occasion) -> Waiting:
+    def _waiting(self, occasion: EventText) -> Waiting:
         return Waiting(occasion, self._monotonic(), self._wall(), uuid.uuid4().hex)
 
     def _write(self, entry: Waiting) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from extender.outlets.election import NOBODY, Record
-from extender.outlets.marks import Mark, mark_of
-from extender.outlets.occasions import Occasion
-from extender.outlets.standing import Standing
+from extender.outlets.event_text import EventText
+from extender.outlets.node_condition_text import Standing
+from extender.outlets.observed_conditions import ObservedCondition, mark_of
 from kube import contract
 from kube.objects import BareMeta, Condition
 from kube.times import format_time
@@ -95,7 +95,7 @@ def write_condition(uid: str, standing: Standing | None, *, changed: str, seen: 
     return msgspec.json.encode({"metadata": {"uid": uid}, "status": {"conditions": [condition]}})
 
 
-def read_mark(raw: bytes) -> Mark:
+def read_mark(raw: bytes) -> ObservedCondition:
     """Our condition on the Node that came as the answer. Raises msgspec.DecodeError if it is none."""
     return mark_of(_node.decode(raw))
 
@@ -105,7 +105,7 @@ def event_name(about: str, unique: str) -> str:
     return f"{about[: NAME_LIMIT - 1 - len(unique)].rstrip('-.')}.{unique}"
 
 
-def write_event(occasion: Occasion, *, name: str, namespace: str, wall: float) -> bytes:
+def write_event(occasion: EventText, *, name: str, namespace: str, wall: float) -> bytes:
     """A core/v1 Event: that is what kubectl describe shows, by the object's uid. wall: when it happened."""
     about = occasion.about
     at = format_time(wall)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from extender import gate_settings
+from extender.config import gates
 from extender.policy import reasons
 from extender.policy.evidence import HealthPod, ObservedCondition, ObservedNode
 from kube import contract
@@ -77,7 +77,7 @@ class Judgement:
     changes_wall: float | None = None
 
 
-def rules_of(conditions: gate_settings.Conditions) -> ConditionRules:
+def rules_of(conditions: gates.Conditions) -> ConditionRules:
     return ConditionRules(tuple(map(_rule, conditions.all_of)), tuple(map(_rule, conditions.any_of)))
 
 
@@ -96,7 +96,7 @@ def judge(rules: ConditionRules, pod: HealthPod | None, node: ObservedNode, wall
     return Judgement(first.reason, first.cause, evidence, _last(one.since for one in any_of), changes)
 
 
-def _rule(condition: gate_settings.Condition) -> ConditionRule:
+def _rule(condition: gates.Condition) -> ConditionRule:
     return ConditionRule(
         of_node=condition.of == "node",
         type=condition.type,

@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from extender.policy.brakes import Competing, held_back, held_by_caps, held_by_storms, lingering, storms_of, turned
 from extender.policy.caps import Caps, Place, Sizes
 from extender.policy.decision import CapState, Decision, GateState, HeldBy, Storm
 from extender.policy.evidence import NodeEvidence, Surroundings
 from extender.policy.gates import Gate
-from extender.policy.ledger import Decided, GateMemory, Group, GroupMemory, Held, Ledger, NextGate, Turn
+from extender.policy.layered_map import LayeredMap
+from extender.policy.limits import Competing, held_back, held_by_caps, held_by_storms, lingering, storms_of, turned
+from extender.policy.memory import Decided, GateMemory, Group, GroupMemory, Held, Memory, NextGate, Turn
+from extender.policy.node_rows import Around, Row, row_of
 from extender.policy.orders import Kind, Orders
-from extender.policy.overlay import Overlay
 from extender.policy.reasons import OPEN
-from extender.policy.rows import Around, Row, row_of
 from extender.policy.snapshot import Snapshot
 from extender.policy.storm import StormRule, Weather, suspect
 
@@ -57,7 +57,7 @@ class _Seen(msgspec.Struct, frozen=True):
 
 
 def decide(
-    rules: Rules, ledger: Ledger, evidence: Evidence, surroundings: Surroundings, *, monotonic: float, wall: float
+    rules: Rules, ledger: Memory, evidence: Evidence, surroundings: Surroundings, *, monotonic: float, wall: float
 ) -> Decided:
     """Decides on the nodes given, None being a node that is no more, and leaves the ledger as it is.
 
@@ -132,7 +132,7 @@ def _moved(rows: Mapping[str, Row], evidence: Evidence, gate: str, monotonic: fl
     return moved
 
 
-def _seen(gate: Gate, memory: GateMemory, ledger: Ledger, moved: Evidence, around: Around) -> _Seen:
+def _seen(gate: Gate, memory: GateMemory, ledger: Memory, moved: Evidence, around: Around) -> _Seen:
     state = ledger.snapshot.gates.get(gate.name)
     closed: Mapping[str, str] = {} if state is None else state.closed
     rows: dict[str, Row | None] = {}
@@ -196,7 +196,7 @@ def _calm(members: Iterable[_Seen], storms: Mapping[str, tuple[Weather, ...]]) -
 def _next_group(members: Sequence[_Seen], before: GroupMemory | None) -> GroupMemory:
     if before is None:
         there = _all_counted(members)
-        return GroupMemory(Overlay(there), Sizes().changed((), there.values()))
+        return GroupMemory(LayeredMap(there), Sizes().changed((), there.values()))
     names: set[str] = set()
     for one in members:
         if one.touched:
@@ -247,7 +247,7 @@ def _held(
     members: Iterable[_Seen],
     storms: Mapping[str, tuple[Weather, ...]],
     after: GroupMemory,
-    ledger: Ledger,
+    ledger: Memory,
 ) -> dict[str, Mapping[str, Held]]:
     """By gate, who is held open of those that compete: by storms and pauses in any case, then by the caps."""
     held: dict[str, Mapping[str, Held]] = {}
@@ -282,12 +282,12 @@ def _held(
 
 
 def _state(
-    rule: StormRule | None, one: _Seen, after: NextGate, ledger: Ledger, turns: list[Turn], monotonic: float
+    rule: StormRule | None, one: _Seen, after: NextGate, ledger: Memory, turns: list[Turn], monotonic: float
 ) -> tuple[GateState, tuple[str, ...]]:
     """The gate's state, and the nodes whose Decision is another one. Adds to `turns`."""
     name = one.gate.name
     known_state = ledger.snapshot.gates.get(name)
-    before = known_state or GateState(name, decisions=Overlay[Decision]())
+    before = known_state or GateState(name, decisions=LayeredMap[Decision]())
     redo = dict.fromkeys(one.rows)
     if after.held is not one.memory.held:
         old, new = one.memory.held, after.held
@@ -310,7 +310,7 @@ def _state(
             closed[node] = reason
             if reason == OPEN:
                 del closed[node]
-    decisions = before.decisions if isinstance(before.decisions, Overlay) else Overlay(before.decisions)
+    decisions = before.decisions if isinstance(before.decisions, LayeredMap) else LayeredMap(before.decisions)
     state = GateState(
         name,
         decisions.with_changes(changes),
@@ -378,7 +378,7 @@ def _cap(caps: Caps, states: Mapping[str, GateState], groups: Mapping[Group, Gro
     return caps.cluster.of(memory.sizes.total) if states[group[0]].refuses else None
 
 
-def _snapshot(ledger: Ledger, states: Mapping[str, GateState], evidence: Evidence, cap: int | None) -> Snapshot:
+def _snapshot(ledger: Memory, states: Mapping[str, GateState], evidence: Evidence, cap: int | None) -> Snapshot:
     before = ledger.snapshot
     nodes = before.nodes
     turned_up = [name for name, seen in evidence.items() if (seen is None) is (name in nodes)]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from extender.settings import Settings
+from extender.config.settings import Settings
 from kube import contract
 from kube.objects import OwnerReference, daemon_set_of
 

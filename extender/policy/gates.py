@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from extender import gate_settings
+from extender.config import gates
+from extender.config.settings import Settings
 from extender.policy.caps import Caps, Limit
 from extender.policy.conditions import ConditionRules, rules_of
 from extender.policy.damping import Damping
@@ -10,10 +11,9 @@ from extender.policy.decision import Severity
 from extender.policy.devices import Devices
 from extender.policy.evidence import ObservedNode
 from extender.policy.placement import Placement
+from extender.policy.pod_starts import StartRule
 from extender.policy.pods import EVERY_POD, Classes, PodClass, Volumes, class_of
-from extender.policy.starts import StartRule
 from extender.policy.storm import StormRule
-from extender.settings import Settings
 from kube.selector import Selector, parse
 
 
@@ -45,7 +45,7 @@ class Gate:
 
 def gates_of(settings: Settings) -> tuple[Gate, ...]:
     """In the order of the file."""
-    common = limit_of(settings.cap.gate) if isinstance(settings.cap, gate_settings.Caps) else None
+    common = limit_of(settings.cap.gate) if isinstance(settings.cap, gates.Caps) else None
     return tuple(_gate(gate, common) for gate in settings.gates)
 
 
@@ -57,7 +57,7 @@ def classes_of(settings: Settings, volumes: Volumes | None = None, devices: Devi
 def caps_of(settings: Settings) -> Caps:
     """Of all gates together."""
     cap = settings.cap
-    if not isinstance(cap, gate_settings.Caps):
+    if not isinstance(cap, gates.Caps):
         return Caps()
     return Caps(
         cluster=limit_of(cap.cluster),
@@ -72,7 +72,7 @@ def caps_of(settings: Settings) -> Caps:
 
 def storm_of(settings: Settings) -> StormRule | None:
     storm = settings.storm
-    if not isinstance(storm, gate_settings.Storm):
+    if not isinstance(storm, gates.Storm):
         return None
     return StormRule(storm.percent, storm.at_least, storm.within_seconds, storm.calm_seconds)
 
@@ -99,7 +99,7 @@ def not_gated(gate: Gate, placement: Placement | None, node: ObservedNode) -> st
     return placement.why_not(node.name, node.labels, node.roles)
 
 
-def _gate(gate: gate_settings.Gate, common: Limit | None) -> Gate:
+def _gate(gate: gates.Gate, common: Limit | None) -> Gate:
     damping = gate.damping
     own = None if gate.cap is False else limit_of(gate.cap)
     return Gate(
@@ -112,7 +112,7 @@ def _gate(gate: gate_settings.Gate, common: Limit | None) -> Gate:
         missing_grace_s=gate.missing_grace_seconds,
         replace_grace_s=gate.replace_grace_seconds,
         damping=Damping(damping.min_healthy_seconds, damping.ceiling_seconds, damping.window_seconds)
-        if isinstance(damping, gate_settings.Damping)
+        if isinstance(damping, gates.Damping)
         else None,
         cap=common if gate.cap is None else own,
         by_starts=gate.pod_starts is not None,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from extender import gate_settings
+from extender.config import gates
 from extender.policy.devices import Devices, NoDevices, PodClaim, claimed
 from kube.selector import Selector, parse
 
@@ -175,7 +175,7 @@ class Classes:
         return mask
 
 
-def class_of(pods: gate_settings.For) -> PodClass:
+def class_of(pods: gates.For) -> PodClass:
     priority = pods.priority
     return PodClass(
         selector=None if pods.pod_selector is None else parse(pods.pod_selector),

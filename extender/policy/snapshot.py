@@ -14,9 +14,9 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from extender.policy.decision import GateState
+from extender.policy.encoded_names import Sorted, Spelled, respelled, sort_out_spelled, spelled_at, spelled_of
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, OPEN
 from extender.policy.refusals import NOTED, Refusals
-from extender.policy.spelling import Sorted, Spelled, respelled, sort_out_spelled, spelled_at, spelled_of
 
 ALL_GATES = -1
 UNKNOWN_NODE = CLOSED_NO_HEALTH_POD  # the reason for a name in no snapshot: not seen yet, or no node at all

@@ -1,7 +1,7 @@
 """gunicorn's master with one worker, which is replaced by the next only when that one has synced.
 
-What is overridden here and in `extender.foreground`, and the names beside it (WORKERS, LISTENERS, SIG_QUEUE), gunicorn
-documents nowhere: the tests of stops, kills, reloads and TLS are run on each line of it that we support.
+gunicorn does not document what this module and `extender.process.foreground` override, nor the names WORKERS, LISTENERS
+and SIG_QUEUE. The tests of stops, kills, reloads and TLS run on each supported release line of gunicorn.
 """
 
 import logging
@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from gunicorn import sock
 from gunicorn.errors import HaltServer
 
-from extender.foreground import Master
+from extender.process.control_socket import MasterEnd, Message, make_link
+from extender.process.foreground import Master
 from extender.process.generations import Do, Generations, Step
-from extender.process.link import MasterEnd, Word, make_link
 
 log = logging.getLogger(__name__)
 
@@ -97,18 +97,18 @@ class Arbiter(Master):
         sock.close_sockets(self.LISTENERS, unlink=False)
         self.LISTENERS = []
         for end in self._ends.values():
-            end.tell(Word.STOP)
+            end.tell(Message.STOP)
         super().stop(graceful)
 
     def _do(self, do: Do) -> None:
         match do.step:
             case Step.ACCEPT:
-                self._ends[do.pid].tell(Word.ACCEPT)
+                self._ends[do.pid].tell(Message.ACCEPT)
             case Step.RETIRE:
                 log.info("reloaded")
-                self._ends[do.pid].tell(Word.RETIRE)
+                self._ends[do.pid].tell(Message.RETIRE)
             case Step.END:
-                self._ends[do.pid].tell(Word.STOP)
+                self._ends[do.pid].tell(Message.STOP)
             case Step.KILL:
                 log.error("a worker does not end", extra={"worker": do.pid})
                 self.kill_worker(do.pid, signal.SIGKILL)

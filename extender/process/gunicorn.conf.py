@@ -6,8 +6,8 @@ One process, because it holds the caches: two would be two views of the cluster 
 
 import os
 
-from extender.foreground import GunicornLog, log_address
 from extender.process.arbiter import after_fork, before_fork
+from extender.process.foreground import GunicornLog, log_address
 from extender.process.server import start_services, stop_services
 from extender.process.worker import Worker
 

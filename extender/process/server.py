@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from gunicorn.app.base import Application
 
 from component.settings import SettingsError
-from extender.foreground import StartError, become, listen, run
+from extender.config.settings import Settings
 from extender.process.arbiter import Arbiter
+from extender.process.foreground import StartError, become, listen, run
+from extender.process.services import Services, build
 from extender.serve.tls import LOOK_EVERY_S, CertificateError, Certificates
-from extender.services import Services, build
-from extender.settings import Settings
 from kube import contract
 from kube.auth import Connection
 from kube.client import Client

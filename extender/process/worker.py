@@ -19,14 +19,14 @@ from component import lifecycle
 from component.command import EXIT_FAILED
 from component.lifecycle import Service
 from extender.process import huge_pages
-from extender.process.link import Link, Word
+from extender.process.control_socket import Message, WorkerEnd
+from extender.process.services import Services
 from extender.process.watchdog import Watchdog
 from extender.serve import limits
-from extender.serve.hosts import allowed_hosts
+from extender.serve.allowed_hosts import allowed_hosts
 from extender.serve.loop import Loop
 from extender.serve.routes import Routes
 from extender.serve.tls import Certificates
-from extender.services import Services
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Worker(base.Worker):  # type: ignore[misc]
     link, replaces: set before the fork, see `arbiter.before_fork`.
     """
 
-    link: Link
+    link: WorkerEnd
     replaces: bool
     _loop: Loop
     _opens_by: float  # when it takes connections, synced or not
@@ -90,13 +90,13 @@ class Worker(base.Worker):  # type: ignore[misc]
     def _told(self) -> None:
         for word in self.link.read():
             match word:
-                case Word.GONE:
+                case Message.GONE:
                     os._exit(EXIT_FAILED)  # nothing here is worth saving, and the port is wanted by whoever comes next
-                case Word.STOP:
+                case Message.STOP:
                     self.alive = False
-                case Word.RETIRE:
+                case Message.RETIRE:
                     self._leave(idle_s=RETIRE_IDLE_S, limit_s=RETIRE_LIMIT_S)
-                case Word.ACCEPT:
+                case Message.ACCEPT:
                     self._opens_by = 0.0
 
     def _chores(self, monotonic: float) -> float:

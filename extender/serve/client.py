@@ -10,9 +10,9 @@ from http import HTTPStatus
 
 from extender.serve import limits
 from extender.serve.connection import Connection, Stage
+from extender.serve.fairness import NEW_S
 from extender.serve.http import Heads
 from extender.serve.stream import Stream, StreamError
-from extender.serve.turns import NEW_S
 
 log = logging.getLogger(__name__)
 

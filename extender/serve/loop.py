@@ -14,17 +14,16 @@ from email.utils import formatdate
 from http import HTTPStatus
 
 from extender.serve import limits
+from extender.serve.accept import Acceptor
 from extender.serve.client import Client
 from extender.serve.connection import Stage
-from extender.serve.crowd import is_senior, seniors
-from extender.serve.entrance import Entrance
-from extender.serve.faults import Faults
+from extender.serve.connection_table import ConnectionTable
+from extender.serve.error_log import ErrorLog
+from extender.serve.eviction import is_senior, seniors
+from extender.serve.fairness import Fairness, Readable, cost_s
 from extender.serve.http import CONTINUE, Heads, Request, head_of, usual_head
-from extender.serve.places import Places
-from extender.serve.ready import Ready
 from extender.serve.routes import FAILED, Routes
 from extender.serve.stream import Stream
-from extender.serve.turns import Turns, cost_s
 from extender.verbs.reply import Reply
 
 log = logging.getLogger(__name__)
@@ -66,8 +65,8 @@ class Loop:
         self._monotonic = monotonic
         self._sleep = sleep
         self._epoll = select.epoll()
-        self._faults = Faults(monotonic)
-        self._places = Places(
+        self._faults = ErrorLog(monotonic)
+        self._places = ConnectionTable(
             self._epoll,
             routes.lost,
             places_max=connections_max,
@@ -75,10 +74,10 @@ class Loop:
             monotonic=monotonic,
         )
         self._clients, self._held = self._places.by_fd, self._places.held  # looked up for each call
-        self._entrance = Entrance(self._epoll, self._welcome, self._places.make, routes.lost, self._faults)
+        self._entrance = Acceptor(self._epoll, self._welcome, self._places.make, routes.lost, self._faults)
         self._watched: dict[int, Callable[[], None]] = {}
-        self._turns: Turns[Client] = Turns(connections_max)
-        self._ready, self._shaking = Ready(), Ready()
+        self._turns: Fairness[Client] = Fairness(connections_max)
+        self._ready, self._shaking = Readable(), Readable()
         self._buffer = bytearray(limits.RECEIVE_BYTES)
         self._view = memoryview(self._buffer)
         self._heads = Heads()

@@ -5,14 +5,14 @@ from typing import Protocol
 
 import msgspec
 
-from extender.counts import Lost, RequestResult
-from extender.serve.hosts import Hosts, is_ours
+from extender.serve.allowed_hosts import Hosts, is_ours
 from extender.serve.http import Answer, Refusal, Request
 from extender.serve.limits import DISCARD_MAX_BYTES
-from extender.source import Source
 from extender.verbs import table
-from extender.verbs.dispatch import reply_to_filter
+from extender.verbs.counts import Lost, RequestResult
+from extender.verbs.filter import reply_to_filter
 from extender.verbs.reply import Reply, account
+from extender.verbs.source import Source
 
 FILTER = b"/filter"
 _OTHERS = {b"/" + verb.encode(): verb for verb in table.VERBS if verb != table.FILTER}

@@ -17,9 +17,9 @@ from typing import Any
 
 from component.loop import Loop
 from component.text import one_line
+from extender.config.settings import Tls
 from extender.serve import limits
 from extender.serve.stream import StreamError
-from extender.settings import Tls
 
 log = logging.getLogger(__name__)
 

@@ -20,12 +20,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from extender.counts import RequestResult
 from extender.policy.exempt import Exemption
-from extender.source import Source, Sync
 from extender.verbs import wire
+from extender.verbs.counts import RequestResult
 from extender.verbs.pods import Pod, WholePod, mask_of
 from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed, is_canary, names_max_of
+from extender.verbs.source import Source, Sync
 
 NEITHER = "readygate: the request holds neither NodeNameToMetaVictims nor NodeNameToVictims"
 # kube-scheduler gives the larger of 100 and 10 % of the nodes; as many as it has nodes at most, where it is told to.

@@ -10,12 +10,12 @@ from http import HTTPStatus
 
 import msgspec
 
-from extender.counts import RequestResult
 from extender.policy.snapshot import SCORE_OPEN, each_once
-from extender.source import Source, Sync
 from extender.verbs import wire
+from extender.verbs.counts import RequestResult
 from extender.verbs.pods import mask_of
 from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed, names_max_of
+from extender.verbs.source import Source, Sync
 
 NO_SCORES = b"[]"
 

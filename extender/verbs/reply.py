@@ -5,14 +5,14 @@ from http import HTTPStatus
 
 import msgspec
 
-from extender.counts import RequestResult
 from extender.policy import exempt
+from extender.policy.encoded_names import Sorted
 from extender.policy.exempt import Exemption
 from extender.policy.snapshot import Snapshot
-from extender.policy.spelling import Sorted
-from extender.source import Source, Sync
 from extender.verbs import wire
+from extender.verbs.counts import RequestResult
 from extender.verbs.pods import NO_META, NO_SPEC, Pod
+from extender.verbs.source import Source, Sync
 from extender.why.attempts import Attempt
 
 NOT_ANSWERED = {Sync.NOT_SYNCED: RequestResult.NOT_SYNCED, Sync.STALE: RequestResult.STALE}

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
-from extender.counts import Counts, RequestResult
-from extender.source import Source
 from extender.verbs import wire
-from extender.verbs.dispatch import answer_filter
+from extender.verbs.counts import Counts, RequestResult
+from extender.verbs.filter import answer_filter
 from extender.verbs.preempt import answer_preempt
 from extender.verbs.prioritize import answer_prioritize
 from extender.verbs.reply import Reply, failed
+from extender.verbs.source import Source
 
 FILTER = "filter"
 NOT_A_BINDER = "readygate: not a binder: take bindVerb out of this extender in the scheduler configuration"

@@ -11,11 +11,11 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from werkzeug.wrappers import Response
 
 from extender.web import api, health, verbs
-from extender.web.limits import BODY_LIMIT_BYTES
 from extender.web.metrics import Metrics
-from extender.web.pace import Pace
-from extender.web.report import NO_BROWSER_HEADER
-from extender.web.rests import Rests
+from extender.web.page_budget import PageBudget
+from extender.web.parameters import BODY_LIMIT_BYTES
+from extender.web.schema import NO_BROWSER_HEADER
+from extender.web.throttle import Throttle
 from extender.web.view import View
 from kube.media_types import JSON
 
@@ -43,7 +43,7 @@ def create_app(
     *,
     is_ours: Callable[[str], bool] = lambda _: True,
     metrics: MetricsListener | None = None,
-    pace: Pace | None = None,
+    pace: PageBudget | None = None,
 ) -> Flask:
     """The application around a View. is_ours: whether a Host header names this server; others are refused with 421.
 
@@ -53,7 +53,7 @@ def create_app(
     app = Flask("extender", static_folder=None)
     app.extensions["readygate"] = view
     app.extensions["readygate-metrics-port"] = None if metrics is None else metrics.port
-    rests = Rests(pace)
+    rests = Throttle(pace)
     app.extensions["readygate-api"] = api.Api(view, rest=rests.within)
     app.extensions["readygate-metrics"] = Metrics(view)
     app.url_map.merge_slashes = False
@@ -107,7 +107,7 @@ def _of_this_host(application: Wsgi, is_ours: Callable[[str], bool]) -> Wsgi:
     return refusing
 
 
-def _paced(application: Wsgi, rests: Rests) -> Wsgi:
+def _paced(application: Wsgi, rests: Throttle) -> Wsgi:
     """Requests wait while more of the processor was taken than is due. Probes do not: they are cheap, and asked about
     life and death.
     """

@@ -12,12 +12,12 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from extender.counts import BUCKETS_S, Counts
+from extender.feed.status import Status
 from extender.policy.decision import HeldBy
 from extender.policy.orders import Kind, Orders
 from extender.policy.reasons import OPEN, REASONS
 from extender.policy.snapshot import Snapshot
-from extender.status import Status
+from extender.verbs.counts import BUCKETS_S, Counts
 from extender.web.view import View
 
 

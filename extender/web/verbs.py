@@ -17,7 +17,7 @@ from gunicorn.http.errors import ParseException
 from extender.verbs import table
 from extender.verbs.reply import Reply
 from extender.web.api import api
-from extender.web.limits import BODY_LIMIT_BYTES, LARGE_BODY_BYTES, LARGE_BODY_LIMIT_S, LARGE_BODY_WAIT_S
+from extender.web.parameters import BODY_LIMIT_BYTES, LARGE_BODY_BYTES, LARGE_BODY_LIMIT_S, LARGE_BODY_WAIT_S
 from extender.web.view import view
 from kube.media_types import JSON
 

@@ -5,11 +5,11 @@ from typing import Protocol
 
 from flask import current_app
 
-from extender.counts import Lately
+from extender.config.settings import Settings
+from extender.feed.status import Status
 from extender.policy.orders import Orders
-from extender.settings import Settings
-from extender.source import Source
-from extender.status import Status
+from extender.verbs.counts import Lately
+from extender.verbs.source import Source
 from extender.why.journal import Journal
 
 

@@ -14,7 +14,7 @@ TEXTS_TIMES = 2
 TEXT_BYTES = 57  # of a text, and of its place, besides its characters
 
 
-class Anew(msgspec.Struct, frozen=True, tag="anew", array_like=True):
+class Reset(msgspec.Struct, frozen=True, tag="anew", array_like=True):
     """Forget all; the first entry. since: from when on all is remembered that follows."""
 
     since: float
@@ -131,4 +131,4 @@ class Dropped(msgspec.Struct, frozen=True, gc=False, tag="dropped", array_like=T
     decisions: int = 0
 
 
-Entry = Anew | Named | Cause | PodRecord | Forgotten | Event | Tally | Dropped
+Entry = Reset | Named | Cause | PodRecord | Forgotten | Event | Tally | Dropped

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from component.text import one_line
 from extender.policy.decision import Decision, GateState, HeldBy, Storm
+from extender.policy.layered_map import LayeredMap
 from extender.policy.orders import Order, Orders
-from extender.policy.overlay import Overlay
 from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Snapshot
 from extender.why.entries import Event
@@ -36,7 +36,7 @@ def events_between(before: Snapshot, after: Snapshot, *, at: float) -> Iterator[
 
 
 def _differing(before: Mapping[str, Decision], after: Mapping[str, Decision]) -> Iterable[str]:
-    if isinstance(after, Overlay):
+    if isinstance(after, LayeredMap):
         return after.differing(before)
     return [name for name, decision in after.items() if before.get(name) is not decision]
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 from extender.why.entries import Entry, PodRecord
-from extender.why.memory import Memory
+from extender.why.history import History
 
 STEPS_MAX = 20_000
 STEP_NAMES_MAX = 1_000_000  # that their records hold: 5 MB
@@ -21,7 +21,7 @@ class Journal:
     """
 
     def __init__(self, *, steps_max: int = STEPS_MAX) -> None:
-        self.memory = Memory()
+        self.memory = History()
         self._lock = threading.Lock()
         self._steps_max = steps_max
         self._steps: deque[Entry] = deque()  # the last one has the number `serial`
@@ -30,7 +30,7 @@ class Journal:
         self.serial = 0
 
     @contextmanager
-    def reading(self) -> Iterator[Memory]:
+    def reading(self) -> Iterator[History]:
         """Nothing changes within; to be left soon, and nothing of it to be changed."""
         with self._lock:
             yield self.memory

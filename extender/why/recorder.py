@@ -13,11 +13,11 @@ from component.loop import Loop
 from extender.policy.orders import Orders
 from extender.policy.snapshot import Board, Snapshot
 from extender.why.attempts import Attempt, Attempts
-from extender.why.entries import Anew, Dropped, Event, Forgotten
+from extender.why.blame import AttemptRecorder
+from extender.why.counters import GateCounters
+from extender.why.entries import Dropped, Event, Forgotten, Reset
 from extender.why.events import events_between, events_of_orders
 from extender.why.journal import Journal
-from extender.why.remember import Rememberer
-from extender.why.tallies import Tallies
 
 LOOK_EVERY_S = 0.5
 AT_ONCE = 128  # attempts, and events, of one turn, then the interpreter is given to whoever waits for it
@@ -68,8 +68,8 @@ class Recorder:
         self._steps: deque[Step] = deque()
         self._steps_dropped = 0
         self._events: Iterator[Event] = iter(())  # of what was taken of the steps
-        self._rememberer = Rememberer(journal.memory, journal.put)
-        self._tallies = Tallies()
+        self._rememberer = AttemptRecorder(journal.memory, journal.put)
+        self._tallies = GateCounters()
         self._ages_at = -math.inf
         self._too_many = False  # more is remembered than one turn may forget: until then nothing new is
         self._loop = Loop("recorder", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
@@ -87,7 +87,7 @@ class Recorder:
         memory, write = self.journal.memory, self.journal.write
         monotonic = self._monotonic()
         if memory.since is None:
-            write(Anew(monotonic))
+            write(Reset(monotonic))
         self._look_at_orders(monotonic)
         more = self._look_at_decisions(monotonic)
         more |= self._look_at_attempts()

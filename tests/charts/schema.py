@@ -11,7 +11,7 @@ import yaml
 
 from agent import settings as agent_settings
 from agent.checks.profiles import PROFILES
-from extender import settings as extender_settings
+from extender.config import settings as extender_settings
 from tests.charts.rendering import CHART
 
 Schema = dict[str, Any]

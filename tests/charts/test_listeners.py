@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from agent.settings import Settings as AgentSettings
-from extender import settings as extender_settings
+from extender.config import settings as extender_settings
 from tests.charts import test_roles as roles
 from tests.charts.rendering import ROOT, SUPPORTED, Object, documents, objects
 from tests.playbooks.rendering import ADMIN_SERVER, render

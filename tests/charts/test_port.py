@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from extender import settings as extender_settings
+from extender.config import settings as extender_settings
 from kube import contract
 from tests.charts.rendering import ROOT, SUPPORTED, Objects, Refused, objects, rendered
 from tests.playbooks.rendering import extender_yaml

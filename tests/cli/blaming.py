@@ -6,7 +6,7 @@ from cli.replicas import Heard
 from cli.why.blame import Facts, judge
 from cli.why.seen import read_pod
 from extender.policy.reasons import CLOSED_NODE_LOST, CLOSED_UNHEALTHY
-from extender.web.report import (
+from extender.web.schema import (
     Attempt,
     CapTold,
     DecisionTold,

@@ -9,7 +9,7 @@ import pytest
 
 from cli import reach
 from cli.__main__ import main
-from extender.web.report import NO_BROWSER_HEADER
+from extender.web.schema import NO_BROWSER_HEADER
 from tests.cli.served import NAMESPACE, Extender, serving, status_of
 from tests.scripted.tls import make_authority
 from tools.fakes import portforward

@@ -11,7 +11,7 @@ from cli.layout import text_of
 from cli.pages import status as drawn
 from cli.replicas import Difference
 from extender.policy.reasons import CLOSED_NODE_LOST, CLOSED_UNHEALTHY
-from extender.web.report import (
+from extender.web.schema import (
     CapTold,
     Change,
     DecisionTold,

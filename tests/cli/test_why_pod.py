@@ -9,7 +9,7 @@ from cli.__main__ import parser
 from cli.layout import text_of
 from cli.pages import pod as drawn
 from extender.policy.reasons import CLOSED_NODE_LOST, CLOSED_UNHEALTHY
-from extender.web.report import CapTold, DecisionTold, GatesTold, OrderTold
+from extender.web.schema import CapTold, DecisionTold, GatesTold, OrderTold
 from tests.cli.blaming import (
     EARLIER,
     FIVE,

@@ -7,7 +7,7 @@ import pytest
 from cli.layout import text_of
 from cli.pages import pod as drawn
 from cli.why.seen import read_pod
-from extender.source import Sync
+from extender.verbs.source import Sync
 from tests.cli.blaming import EARLIER, NOT_OURS, attempt, blamed, encoded_pod, pod, told
 
 REFUSED = 'Post "http://127.0.0.1:338/filter": dial tcp 127.0.0.1:338: connect: connection refused'

@@ -12,11 +12,11 @@ from agent.wire.condition import condition_patch
 from cli.layout import text_of
 from cli.pages.status import Status, page
 from extender.cluster.objects import ConfigMap
-from extender.outlets.standing import standing_of
-from extender.services import Services
-from extender.settings import parse
-from extender.web.decided import merged, node_told
-from extender.web.report import NodeVerdicts
+from extender.config.settings import parse
+from extender.outlets.node_condition_text import standing_of
+from extender.process.services import Services
+from extender.web.decisions_view import merged, node_told
+from extender.web.schema import NodeVerdicts
 from tests.agent.checks.builders import check
 from tests.extender.builders import node, pod, pod_json, seen
 from tests.extender.world import PODS

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from extender import settings as extender_settings
+from extender.config import settings as extender_settings
 from kube import contract
 from tests.playbooks.rendering import ADMIN_SERVER, ROLES, extender_yaml, keyed, named, objects, render, trust
 

@@ -10,8 +10,8 @@ import yaml
 
 from agent import settings as agent_settings
 from agent.checks.catalogue import KINDS, check_section
-from extender import settings as extender_settings
 from extender.cluster.objects import DaemonSet, placement
+from extender.config import settings as extender_settings
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
 from tests.playbooks.rendering import ADMIN_SERVER, PLAYBOOKS, ROLES, Objects, extender_yaml, objects, render

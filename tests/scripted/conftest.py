@@ -53,7 +53,7 @@ def extender(tmp_path_factory):
 @pytest.fixture(scope="session")
 def people(extender, tmp_path_factory):
     """The process that shows people what `extender` decides."""
-    with PeopleProcess(extender.settings, tmp_path_factory.mktemp("people")) as process:
+    with PeopleProcess(extender.config.settings, tmp_path_factory.mktemp("people")) as process:
         process.wait_follows()
         yield process
         assert not [line for line in process.lines if "Traceback" in line or " ERROR " in line]

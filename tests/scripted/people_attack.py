@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from extender.feed.publisher import Publisher
+from extender.feed.server import FeedServer
 from extender.policy.decision import Decision
-from extender.why.entries import Anew, Cause, Event, Named, PodRecord
-from extender.why.memory import EVENTS_MAX, PIECE
+from extender.why.entries import Cause, Event, Named, PodRecord, Reset
+from extender.why.history import EVENTS_MAX, PIECE
 from extender.why.pods import NAMES_MAX, PODS_MAX
 from tests.extender.feed.published import Published
 from tests.scripted.extender_process import memory_mib
@@ -46,7 +46,7 @@ def full() -> Published:
     of_each = NAMES_MAX // PODS_MAX
     with published.journal.writing():
         put = published.journal.put
-        put(Anew(1.0))
+        put(Reset(1.0))
         for first in range(0, len(NODES), PIECE):
             put(Named(first, NODES[first : first + PIECE]))
         put(Cause(0, "health", REASON, False))
@@ -187,7 +187,7 @@ def attack(folder: Path, seconds: float) -> Seen:
     """The real process, attacked for so long, and then fed by another extender."""
     published = full()
     path = folder / "feed" / "socket"
-    publisher = Publisher(path, published)
+    publisher = FeedServer(path, published)
     publisher.start()
     # With as much of the processor as it can get: more answers are under way at once than with its share.
     with PeopleProcess({"feed": {"socket": str(path)}}, folder) as people:
@@ -209,7 +209,7 @@ def attack(folder: Path, seconds: float) -> Seen:
                     time.sleep(PROBE_EVERY_S)
             publisher.stop()  # another worker takes over: all comes again, beside what is there
             published.journal.write(Event(EVENTS_MAX + 1, 3.0, "opened", "health", NODES[0]))
-            publisher = Publisher(path, published)
+            publisher = FeedServer(path, published)
             publisher.start()
             wait_until(lambda: _newest(people) == "opened", lambda: people.log, timeout_s=60)
             assert children(people.process.pid) == [worker], "no other worker has taken its place"

@@ -1,4 +1,4 @@
-"""The real `python -m extender.people` beside an extender, by the same configuration file."""
+"""The real `python -m extender.web` beside an extender, by the same configuration file."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ class PeopleProcess(Asked):
 
     def __init__(self, config, folder: Path, *, people=None, environ=None, launch=None):
         super().__init__(
-            "extender.people",
+            "extender.web",
             config | {"people": people or {"port": 0, "processorPercent": 100}},
             folder,
             name="people",

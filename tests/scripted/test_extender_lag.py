@@ -7,10 +7,10 @@ import time
 import msgspec
 import pytest
 
-from extender.services import build
-from extender.settings import Settings
-from extender.source import Sync
-from extender.verbs.dispatch import answer_filter
+from extender.config.settings import Settings
+from extender.process.services import build
+from extender.verbs.filter import answer_filter
+from extender.verbs.source import Sync
 from kube import contract
 from kube.times import format_micro_time, format_time
 from tests.contract.go_types import read_filter_result
@@ -65,7 +65,7 @@ def test_a_lag_of_seconds_shows_in_readyz_and_the_metrics_and_goes_with_it(api, 
     config = {"heartbeat": {"limitSeconds": 40}, "outlets": {"nodeCondition": {"enabled": False}}}
     with (
         ExtenderProcess(api, tmp_path, config=config) as extender,
-        PeopleProcess(extender.settings, tmp_path) as people,
+        PeopleProcess(extender.config.settings, tmp_path) as people,
     ):
         extender.wait_ready()
         people.wait_follows()

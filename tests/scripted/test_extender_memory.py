@@ -25,7 +25,7 @@ def both(tmp_path):
         api.put(pod_json("h1"))
         with (
             ExtenderProcess(api, tmp_path) as extender,
-            PeopleProcess(extender.settings, tmp_path, people={"port": 0}) as people,
+            PeopleProcess(extender.config.settings, tmp_path, people={"port": 0}) as people,
         ):
             extender.wait_ready()
             people.wait_follows()

@@ -62,7 +62,7 @@ def python_of_anybody() -> tuple[str, dict[str, str]]:
 def is_readable(candidate: tuple[str, dict[str, str]]) -> bool:
     python, more = candidate
     # By env: setpriv itself still finds its way through any folder.
-    command = [*as_user(USER), "env", python, "-c", "import extender.process.worker, extender.people.server"]
+    command = [*as_user(USER), "env", python, "-c", "import extender.process.worker, extender.web.server"]
     environ = {**os.environ, **python_environ(), **more}
     done = subprocess.run(command, cwd="/", env=environ, timeout=60, check=False, capture_output=True)
     return done.returncode == 0

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from extender.web.report import NO_BROWSER_HEADER
+from extender.web.schema import NO_BROWSER_HEADER
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node_json, pod_json
 from tests.scripted.extender_process import ORDINARY_POD, ExtenderProcess
@@ -31,7 +31,7 @@ def both(tmp_path_factory):
         api.put(pod_json("u1", Ready="False"))
         with (
             ExtenderProcess(api, folder) as extender,
-            PeopleProcess(extender.settings, folder) as people,
+            PeopleProcess(extender.config.settings, folder) as people,
         ):
             people.wait_follows()
             yield extender, people, api
@@ -162,8 +162,11 @@ def test_after_a_reload_the_new_worker_is_followed(both):
 def test_a_reload_with_other_gates_reaches_the_people_too(both):
     """By one signal to the extender; the rules and the decisions of a worker come over one connection."""
     extender, people, _ = both
-    before = dict(extender.settings)
-    extender.settings |= {"mode": "enforce", "gates": [{"name": "gpu", "for": {"resources": ["nvidia.com/gpu"]}}]}
+    before = dict(extender.config.settings)
+    extender.config.settings |= {
+        "mode": "enforce",
+        "gates": [{"name": "gpu", "for": {"resources": ["nvidia.com/gpu"]}}],
+    }
 
     def told():
         answer = json.loads(people.get("/api/v1/gates")[1])
@@ -177,7 +180,7 @@ def test_a_reload_with_other_gates_reaches_the_people_too(both):
         assert read_filter_result(post(people, question("h1", "u1"))[1]) == extender.filter(["h1", "u1"])
         assert extender.filter(["h1", "u1"]).FailedNodes == {}, "the gate is not for ordinary pods"
     finally:
-        extender.settings = before
+        extender.config.settings = before
         extender.write()
         os.kill(extender.process.pid, signal.SIGHUP)
         wait_until(lambda: told() == ([("health", "every pod")], ""), "the gates of before", timeout_s=30)
@@ -195,7 +198,7 @@ def test_a_reload_with_other_gates_reaches_the_people_too(both):
 def test_it_stops_in_a_second_and_cleanly_with(both, tmp_path, words):
     """A loaded machine gets four times that."""
     extender, _, _ = both
-    with PeopleProcess(extender.settings, tmp_path) as people:
+    with PeopleProcess(extender.config.settings, tmp_path) as people:
         people.wait_follows()
         with socket.create_connection(("127.0.0.1", people.port)) as client:
             client.sendall(words)
@@ -207,7 +210,7 @@ def test_it_stops_in_a_second_and_cleanly_with(both, tmp_path, words):
 def test_a_worker_ends_by_itself_before_it_would_be_killed(both, tmp_path):
     """Half a request has a thread for five seconds."""
     extender, _, _ = both
-    with PeopleProcess(extender.settings, tmp_path) as people:
+    with PeopleProcess(extender.config.settings, tmp_path) as people:
         people.wait_follows()
         (worker,) = children(people.process.pid)
         with socket.create_connection(("127.0.0.1", people.port)) as client:

@@ -33,7 +33,7 @@ def both(tmp_path_factory):
             api.put(pod_json(name))
         with (
             ExtenderProcess(api, folder, config={"heartbeat": {"limitSeconds": 0}}) as extender,
-            PeopleProcess(extender.settings, folder, people={"port": 0}) as people,
+            PeopleProcess(extender.config.settings, folder, people={"port": 0}) as people,
         ):
             people.wait_follows()
             yield extender, people

@@ -67,7 +67,7 @@ def test_failed_renewals_are_reported_before_the_end_and_a_renewed_token_is_used
         files = {"server": api.url, "tokenFile": str(file), "caFile": str(authority.folder / "ca.crt")}
         with (
             ExtenderProcess(api, tmp_path, config={"kubernetes": files}) as extender,
-            PeopleProcess(extender.settings, tmp_path) as people,
+            PeopleProcess(extender.config.settings, tmp_path) as people,
         ):
             extender.wait_ready()
             people.wait_follows()

@@ -20,7 +20,7 @@ def listeners(tmp_path_factory):
     with FakeApiServer() as api:
         api.put(node_json("h1", Ready="True"))
         api.put(pod_json("h1"))
-        with ExtenderProcess(api, folder) as extender, PeopleProcess(extender.settings, folder) as people:
+        with ExtenderProcess(api, folder) as extender, PeopleProcess(extender.config.settings, folder) as people:
             extender.wait_ready()
             people.wait_follows()
             yield extender, people

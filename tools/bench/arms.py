@@ -155,7 +155,7 @@ def start_readygate(
 
 def start_people(arm: Arm) -> Measured:
     """The process that shows people what this extender decides, ready; its memory and time are its own."""
-    argv = [sys.executable, "-m", "extender.people", "--config", str(arm.config)]
+    argv = [sys.executable, "-m", "extender.web", "--config", str(arm.config)]
     child = Measured("people", argv, cwd=WORK, environ=python_environ())
     child.start()
     try:

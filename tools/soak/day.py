@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from extender.why.history import EVENTS_MAX
 from extender.why.journal import STEPS_MAX
-from extender.why.memory import EVENTS_MAX
 from extender.why.pods import PODS_MAX
 from tests.extender.builders import pod_json
 from tests.scripted.extender_process import ExtenderProcess
@@ -190,7 +190,7 @@ def _both(folder: Path) -> Iterator[tuple[FakeApiServer, Cluster, ExtenderProces
         config = {"kubernetes": {"kubeconfig": str(kubeconfig)}}
         with ExtenderProcess(api, folder, config=config) as extender:
             extender.wait_ready(30.0)
-            with PeopleProcess(extender.settings, folder) as people:
+            with PeopleProcess(extender.config.settings, folder) as people:
                 people.process.wait_ready(people.ready, timeout_s=20)
                 yield api, cluster, extender, people
 

@@ -52,7 +52,7 @@ VERBS = (
 def hold(trial: Trial) -> None:
     with (
         stage.extender(trial.folder, nodes=8) as (extender, _, _names),
-        PeopleProcess(extender.settings, trial.folder / "people") as people,
+        PeopleProcess(extender.config.settings, trial.folder / "people") as people,
     ):
         people.process.wait_ready(people.ready, timeout_s=20)
         ends = time.monotonic() + trial.seconds

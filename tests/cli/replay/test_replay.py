@@ -11,8 +11,8 @@ from cli.replay import record
 from cli.replay.differences import Difference, Played, Turned, differences, sums
 from cli.replay.player import Player
 from cli.replay.tape import TapeError, head_of, lines_of, written
-from extender import settings
 from extender.cluster.observed import Lease
+from extender.config import settings
 from extender.policy.reasons import CLOSED_NOT_READY
 from kube.auth import Connection
 from kube.client import Client

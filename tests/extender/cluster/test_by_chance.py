@@ -12,14 +12,14 @@ import msgspec
 import pytest
 
 from extender.cluster import objects, observed
-from extender.cluster.around import Around
+from extender.cluster.decider import Decider
 from extender.cluster.index import Index
-from extender.decider import Decider
+from extender.cluster.placement_inputs import PlacementInputs
+from extender.config.settings import parse
 from extender.policy.decide import Rules
 from extender.policy.gates import gates_of
 from extender.policy.snapshot import Board
-from extender.services import daemon_sets_of, speakers_of, wanted_of
-from extender.settings import parse
+from extender.process.services import daemon_sets_of, speakers_of, wanted_of
 from kube.times import format_time
 from tools.kit.clock import Clock
 from tools.kit.scope import draws
@@ -65,7 +65,7 @@ class Extender:
 
     def __init__(self, clock, wall):
         nothing = {"on_change": lambda: None}
-        self.around = Around(daemon_sets=daemon_sets_of(SETTINGS), config_map="readygate-orders", **nothing)
+        self.around = PlacementInputs(daemon_sets=daemon_sets_of(SETTINGS), config_map="readygate-orders", **nothing)
         index = Index(speakers=speakers_of(SETTINGS), wanted=wanted_of(GATES), monotonic=clock, wall=wall, **nothing)
         self.board = Board(lambda _: None)
         self.decider = Decider(

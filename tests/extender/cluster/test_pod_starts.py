@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from extender.cluster.index import Index
-from extender.cluster.starts import SELECTOR, PodStarts, StartingPod
-from extender.policy.starts import Attempt, StartRule
+from extender.cluster.pod_starts import SELECTOR, PodStarts, StartingPod
+from extender.policy.pod_starts import Attempt, StartRule
 from kube.objects import Condition
 from kube.times import format_time
 from tests.extender.builders import node, seen

@@ -8,9 +8,9 @@ import pytest
 
 from extender.policy.decision import Decision
 from extender.policy.orders import parse_orders
-from extender.web import report
+from extender.web import schema
 from extender.web.app import create_app
-from extender.why.entries import Anew, Event, Tally
+from extender.why.entries import Event, Reset, Tally
 from tests.extender.web import openapi
 
 # What was not asked rightly
@@ -125,7 +125,7 @@ def test_while_nothing_happens_an_answer_is_not_made_again(client, shown, path):
             id="a count",
         ),
         pytest.param(
-            lambda shown: shown.journal.write(Anew(9.0)),
+            lambda shown: shown.journal.write(Reset(9.0)),
             ["nodes/n2", "gates", "pods/team-a/train-7", "pods/a/b", "history", "impact"],
             id="the other process began anew",
         ),
@@ -166,9 +166,9 @@ def test_each_route_is_in_the_document(application):
 
 
 def test_the_schemas_are_those_that_readers_of_ours_decode():
-    for name, schema in openapi.SCHEMAS.items():
-        fields = {field.encode_name for field in msgspec.structs.fields(getattr(report, name))}
-        assert fields == set(schema["properties"]) == set(schema["required"])
+    for name, documented in openapi.SCHEMAS.items():
+        fields = {field.encode_name for field in msgspec.structs.fields(getattr(schema, name))}
+        assert fields == set(documented["properties"]) == set(documented["required"])
 
 
 def test_the_document_is_one_of_openapi_3_1_and_leads_nowhere_else():

@@ -2,15 +2,15 @@
 
 import pytest
 
-from extender.counts import Counts, Lately
+from extender.config.settings import parse
 from extender.feed import wire
 from extender.policy.decision import CapState, Decision, GateState, HeldBy, Storm
 from extender.policy.exempt import Rules
 from extender.policy.orders import Orders, parse_orders
 from extender.policy.reasons import CLOSED_NOT_READY
 from extender.policy.snapshot import Board, Snapshot
-from extender.settings import parse
-from extender.source import Sync
+from extender.verbs.counts import Counts, Lately
+from extender.verbs.source import Sync
 from extender.web import api
 from extender.web.app import create_app
 from extender.why.journal import Journal

@@ -1,0 +1,102 @@
+"""Who is connected, each with a place: what epoll tells of them, whose bytes are too many, who gives its place."""
+
+import logging
+import select
+from collections.abc import Callable
+
+from extender.serve.client import Client
+from extender.serve.eviction import Held, LargeBodies, place_for_another, seniors
+from extender.verbs.counts import Lost
+
+log = logging.getLogger(__name__)
+
+_IN, _OUT = select.EPOLLIN, select.EPOLLOUT
+
+
+class ConnectionTable:
+    """by_fd: in the order they came. lost: called for each client that is closed for lack of something, with the cause.
+
+    Guarantees: `held` counts bytes of clients in `by_fd` alone, because book() is the only way in and close() takes a
+    client out of both. _shed() ends, because each of its steps takes one client out of `held`.
+    """
+
+    def __init__(
+        self,
+        epoll: select.epoll,
+        lost: Callable[[Lost], None],
+        *,
+        places_max: int,
+        held_max_bytes: int,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self.by_fd: dict[int, Client] = {}
+        self.held: Held[Client] = Held(held_max_bytes)
+        self.large: LargeBodies[Client] = LargeBodies(
+            ready_bytes=Client.ready_bytes, seniors=lambda: frozenset(seniors(self.by_fd.values()))
+        )
+        self._epoll = epoll
+        self._lost = lost
+        self._places_max = places_max
+        self._monotonic = monotonic
+
+    def give(self, client: Client) -> None:
+        """Raises OSError where the kernel lacks something; then it has none."""
+        if len(self.by_fd) >= self._places_max:
+            self.make(Lost.PLACES)
+        self._epoll.register(client.fd, _IN | select.EPOLLRDHUP if client.shakes else _IN)
+        self.by_fd[client.fd] = client
+
+    def has(self, client: Client) -> bool:
+        return self.by_fd.get(client.fd) is client
+
+    def want(self, client: Client) -> None:
+        """To be told of what the client is waited for."""
+        events = (_IN if client.wants_bytes else 0) | (_OUT if client.out else 0)
+        if events != client.events and self.has(client):
+            client.events = events
+            self._epoll.modify(client.fd, events)
+
+    def ask_large(self, client: Client, monotonic: float) -> bool:
+        """Asks for the turn to read a large body. False if the client must wait for it."""
+        if self.large.asks(client, monotonic):
+            return True
+        self.pass_large(monotonic)
+        return not client.waits
+
+    def pass_large(self, monotonic: float) -> None:
+        """Ends the turn of a client that makes no progress while others wait."""
+        for client in self.large.pass_on(monotonic):
+            self.want(client)
+
+    def leave_large(self, client: Client, monotonic: float) -> None:
+        if (holder := self.large.leaves(client, monotonic)) is not None:
+            self.want(holder)
+
+    def book(self, client: Client) -> None:
+        """Counts the bytes that the client holds now, and closes clients until the sum is within the limit. A client
+        without a place is never counted."""
+        if self.by_fd.get(client.fd) is client and self.held.update(client):
+            self._shed()
+
+    def _shed(self) -> None:
+        while (victim := self.held.pop_excess()) is not None:
+            log.debug("closed a connection: too many bytes are held", extra={"held_bytes": self.held.sum_bytes})
+            self._lost(Lost.BYTES)
+            self.close(victim)
+
+    def make(self, cause: Lost) -> bool:
+        """A place for another one. Whether there was anybody to give it."""
+        victim = place_for_another(self.by_fd.values(), Client.silent)
+        if victim is None:
+            return False
+        log.debug("closed a connection: too many, or no descriptor for another", extra={"cause": cause})
+        self._lost(cause)
+        self.close(victim)
+        return True
+
+    def close(self, client: Client) -> None:
+        if self.has(client):
+            del self.by_fd[client.fd]
+            self.held.forget(client)
+            self.leave_large(client, self._monotonic())
+            client.close()  # which takes it out of the epoll, too
