@@ -35,9 +35,9 @@ from kube.client import Client
 from kube.errors import CredentialsInvalid, KubeError
 from kube.objects import UNREADABLE, ObjectMeta
 
-PEOPLE_PORT = 9377
+STATUS_API_PORT = 9377
 USUAL = "~/.kube/config"
-LOCAL = f"http://127.0.0.1:{PEOPLE_PORT}"
+LOCAL = f"http://127.0.0.1:{STATUS_API_PORT}"
 API = "/api/v1/"
 DEADLINE_S = 5.0  # of one question; all are asked at once
 REPLICAS_MOST = 64
@@ -172,7 +172,7 @@ def replicas(arguments: argparse.Namespace) -> "Replicas":
 
 def _listens_here() -> bool:
     try:
-        socket.create_connection(("127.0.0.1", PEOPLE_PORT), timeout=0.5).close()
+        socket.create_connection(("127.0.0.1", STATUS_API_PORT), timeout=0.5).close()
     except OSError:
         return False
     return True
@@ -287,7 +287,7 @@ class Replicas:
     def _target(self, pod: _Pod) -> Target:
         """Raises CommandError."""
         name, host = pod.metadata.name, pod.spec.node_name
-        forward = _forward(self._there, self._namespace, name, PEOPLE_PORT, host)
+        forward = _forward(self._there, self._namespace, name, STATUS_API_PORT, host)
         # A second attempt, because the server may close a kept connection at the moment at which it is used again.
         client = _client(Connection(LOCAL, None, _Anonymous(), dial=forward.dial), attempts=2)
         return Target(name, host, client, partial(_explain_forwarded, forward), forward)
@@ -307,10 +307,10 @@ def _explain_url(error: KubeError, name: str) -> str:
     if isinstance(error, errors.DeadlineExceeded):
         return f"{name} gives no answer within {DEADLINE_S:g} s; is it overloaded, or another server?"
     if isinstance(error, errors.ConnectionRefused):
-        return f"nothing answers at {name}: is readygate-people running, and is this one of its hosts?"
+        return f"nothing answers at {name}: is readygate-status-api running, and is this one of its hosts?"
     if error.status is not None:
         return f"{name} answers {error.status}; is it an extender of this release?"
-    return f"nothing answers at {name}: {one_line(error.message)}; is readygate-people running there?"
+    return f"nothing answers at {name}: {one_line(error.message)}; is readygate-status-api running there?"
 
 
 def _ask_all(targets: list[Target], path: str, query: Mapping[str, str] | None) -> list[Said]:

@@ -168,8 +168,8 @@ class Feed(Section, frozen=True):
     socket: SocketPath | None = None
 
 
-class People(Section, frozen=True):
-    """Where the status API listens: a process of its own, readygate-people. It authenticates no client and shows names
+class StatusApi(Section, frozen=True):
+    """Where the status API listens: a process of its own, readygate-status-api. It authenticates no client and shows names
     of all tenants, so by default it listens on loopback only.
 
     more_addresses: besides the first; `$(NAME)` is a variable of the environment. hosts: other names that a client may
@@ -189,7 +189,7 @@ class People(Section, frozen=True):
 
 
 class Metrics(Section, frozen=True):
-    """A second listener of readygate-people, for Prometheus: it serves /metrics and nothing else.
+    """A second listener of readygate-status-api, for Prometheus: it serves /metrics and nothing else.
 
     address: null = there is none; `$(NAME)` is a variable of the environment.
     """
@@ -222,7 +222,7 @@ class Settings(Section, frozen=True):
     kick: Kick = Kick()
     outlets: Outlets = Outlets()
     feed: Feed = Feed()
-    people: People = People()
+    status_api: StatusApi = StatusApi()
     metrics: Metrics = Metrics()
     log: Log = Log()
     mode: Literal["protect", "enforce"] | None = None
@@ -242,8 +242,8 @@ class Settings(Section, frozen=True):
         if len(by_starts) > 1:
             raise ValueError(f"gates[{by_starts[1]}].podStarts: is a second one, allowed: one gate with it")
         check_off(self.cap, self.storm)
-        if self.metrics.address is not None and self.metrics.port == self.people.port != 0:
-            raise ValueError(f"metrics.port: is {self.metrics.port}, allowed: a port other than people.port")
+        if self.metrics.address is not None and self.metrics.port == self.status_api.port != 0:
+            raise ValueError(f"metrics.port: is {self.metrics.port}, allowed: a port other than statusApi.port")
 
     @property
     def gate(self) -> Gate:

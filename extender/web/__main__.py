@@ -1,4 +1,4 @@
-"""`readygate-people --config FILE`: shows what the extender of the same configuration file decides.
+"""`readygate-status-api --config FILE`: shows what the extender of the same configuration file decides.
 
 Exit codes: 0 stopped by SIGTERM, 130 by SIGINT, 2 usage or configuration, 1 anything else. Errors are one line.
 """
@@ -13,7 +13,7 @@ from extender.process import command
 if TYPE_CHECKING:
     from extender.config.settings import Settings
 
-PROGRAM = "readygate-people"
+PROGRAM = "readygate-status-api"
 # Nobody waits for these answers as a scheduler does. It tells where both share a control group; containers share none,
 # there the processor shares that they request decide.
 NICENESS = 10

@@ -4,7 +4,7 @@
 import os
 
 from extender.process.foreground import log_address
-from extender.web.server import PeopleLog, start_mirror, stop_mirror
+from extender.web.server import StatusApiLog, start_mirror, stop_mirror
 from extender.web.worker import Worker
 
 worker_class = Worker
@@ -22,7 +22,7 @@ worker_tmp_dir = next((folder for folder in ("/dev/shm", "/run") if os.access(fo
 forwarded_allow_ips = ""
 forwarder_headers = ""
 accesslog = None
-logger_class = PeopleLog
+logger_class = StatusApiLog
 
 when_ready = log_address
 # Threads do not survive a fork: it starts in the worker.

@@ -174,7 +174,7 @@ class _Scrape(Collector):
         yield from _gates(view.board.snapshot)
         yield from _orders(view.orders)
         shown = "Requests for a verb that people's own port answered, by verb and result."
-        asked = CounterMetricFamily("readygate_people_requests", shown, labels=["verb", "result"])
+        asked = CounterMetricFamily("readygate_status_api_requests", shown, labels=["verb", "result"])
         _add_results(asked, view.counts)
         yield asked
         status = view.status()

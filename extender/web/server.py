@@ -34,7 +34,7 @@ LARGE_ALLOCATION_BYTES = 2**16  # from here on memory goes back to the kernel as
 SWITCH_INTERVAL_S = 0.001  # with Python's 5 ms, /livez would wait that long for each busy thread
 
 
-class PeopleLog(GunicornLog):
+class StatusApiLog(GunicornLog):
     """A client that did not send or read for so long is no error of ours."""
 
     def exception(self, message: str, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
@@ -63,19 +63,19 @@ class Server(Application):  # type: ignore[misc]
         settings = self._settings
         if settings.feed.socket is None:
             raise ValueError("feed.socket is empty")
-        people = settings.people
+        status_api = settings.status_api
         mirror = Replica(Path(settings.feed.socket), settings)
         first, *more = addresses(settings)
-        hosts = allowed_hosts(first, people.port, (*people.hosts, *more))
+        hosts = allowed_hosts(first, status_api.port, (*status_api.hosts, *more))
         metrics = None
         if self._metrics_port is not None and (address := metrics_address(settings)) is not None:
-            of_metrics = allowed_hosts(address, self._metrics_port, people.hosts)
+            of_metrics = allowed_hosts(address, self._metrics_port, status_api.hosts)
             metrics = MetricsListener(self._metrics_port, lambda host: is_ours(host.encode("latin-1"), of_metrics))
         return create_app(
             mirror,
             is_ours=lambda host: is_ours(host.encode("latin-1"), hosts),
             metrics=metrics,
-            pace=PageBudget(share=people.processor_percent / 100),
+            pace=PageBudget(share=status_api.processor_percent / 100),
         )
 
 
@@ -93,9 +93,9 @@ def stop_mirror(_arbiter: Any, worker: Any) -> None:  # noqa: ANN401
 
 def addresses(settings: Settings, environ: Mapping[str, str] = os.environ) -> list[str]:
     """Where the status API listens, each once. Raises StartError for a variable that is not set."""
-    people = settings.people
-    more = [_expanded("people.moreAddresses", written, environ) for written in people.more_addresses]
-    return list(dict.fromkeys([people.address, *more]))
+    status_api = settings.status_api
+    more = [_expanded("statusApi.moreAddresses", written, environ) for written in status_api.more_addresses]
+    return list(dict.fromkeys([status_api.address, *more]))
 
 
 def metrics_address(settings: Settings, environ: Mapping[str, str] = os.environ) -> str | None:
@@ -126,9 +126,9 @@ def keep_memory_small() -> None:
 
 def serve(settings: Settings) -> int:
     """Serve until SIGTERM (0) or SIGINT (130). Also returns in the worker, with its exit code. Raises StartError."""
-    people, metrics = settings.people, settings.metrics
-    shared = people.shares_port
-    listeners = [listen(address, people.port, section="people", shared=shared) for address in addresses(settings)]
+    status_api, metrics = settings.status_api, settings.metrics
+    shared = status_api.shares_port
+    listeners = [listen(address, status_api.port, section="statusApi", shared=shared) for address in addresses(settings)]
     metrics_port = None
     if (address := metrics_address(settings)) is not None:
         listeners.append(listen(address, metrics.port, section="metrics", shared=shared))

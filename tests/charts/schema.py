@@ -108,7 +108,7 @@ RULES: dict[str, Schema] = {
     "extender.tlsSecret": {"type": "string", "pattern": "^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$"},
     "extender.nodeSelector": _LABELS,
     "extender.resources": _RESOURCES,
-    "extender.people.resources": _RESOURCES,
+    "extender.statusApi.resources": _RESOURCES,
     "monitoring.podMonitors.labels": _LABELS,
     "monitoring.podMonitors.interval": {"type": "string", "pattern": "^[0-9]+(ms|s|m)$"},
     "monitoring.rules.labels": _LABELS,

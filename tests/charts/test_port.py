@@ -57,8 +57,8 @@ def test_in_every_form_no_user_of_the_host_takes_the_port_unless_a_value_says_so
 )
 def test_what_it_starts_as_follows_from_the_port(given, port, security, user):
     sent = objects(given=[IMAGE, *given], hooks=True)
-    extender, people = pod(sent)["containers"]
-    assert (security, AS_ITS_USER) == (extender["securityContext"], people["securityContext"])
+    extender, status_api = pod(sent)["containers"]
+    assert (security, AS_ITS_USER) == (extender["securityContext"], status_api["securityContext"])
     assert (USER, USER, True) == tuple(
         pod(sent)["securityContext"][f"runAs{what}"] for what in ("User", "Group", "NonRoot")
     )

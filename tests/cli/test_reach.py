@@ -273,7 +273,7 @@ def test_nodes_are_listed_in_pages_that_a_slow_line_carries_in_time(cluster, com
     ("url", "code", "expected"),
     [
         pytest.param(
-            "http://127.0.0.1:1", 3, "nothing answers at http://127.0.0.1:1: is readygate-people", id="nobody"
+            "http://127.0.0.1:1", 3, "nothing answers at http://127.0.0.1:1: is readygate-status-api", id="nobody"
         ),
         pytest.param("127.0.0.1:9377", 2, "is no URL", id="no scheme"),
         pytest.param("http://", 2, "is no URL", id="no host"),
@@ -281,7 +281,7 @@ def test_nodes_are_listed_in_pages_that_a_slow_line_carries_in_time(cluster, com
         pytest.param("http://[::1", 2, "http://[::1 is no URL", id="half an address of IPv6"),
         pytest.param("http://::1:9377", 2, "an IPv6 address in brackets", id="an address of IPv6 without brackets"),
         pytest.param(
-            "http://[::1]:1", 3, "nothing answers at http://[::1]:1: is readygate-people", id="nobody, by IPv6"
+            "http://[::1]:1", 3, "nothing answers at http://[::1]:1: is readygate-status-api", id="nobody, by IPv6"
         ),
     ],
 )
@@ -306,5 +306,5 @@ def test_in_the_extenders_own_pod_what_serves_people_there_is_asked(monkeypatch,
     monkeypatch.setattr(reach, "SERVICE_ACCOUNT_ROOT", tmp_path)
     arguments = argparse.Namespace(server=[], kubeconfig=None, context=None, readygate_namespace=NAMESPACE)
     with serving(lambda *_: (200, b"{}")) as url:
-        monkeypatch.setattr(reach, "PEOPLE_PORT", int(url.rpartition(":")[2]))
+        monkeypatch.setattr(reach, "STATUS_API_PORT", int(url.rpartition(":")[2]))
         assert isinstance(reach.extenders(arguments), reach.Servers)

@@ -18,7 +18,7 @@ from tests.hosts.waiting import PATIENT_S
 
 pytestmark = pytest.mark.usefixtures("able")
 PACKED_LIMIT_MB, WHOLE_LIMIT_MB = 30, 75
-_PROGRAMS = ("readygate", "readygate-agent", "readygate-extender", "readygate-people", "kubectl-readygate")
+_PROGRAMS = ("readygate", "readygate-agent", "readygate-extender", "readygate-status-api", "kubectl-readygate")
 
 
 @pytest.fixture(scope="module")

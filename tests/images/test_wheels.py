@@ -57,6 +57,6 @@ def test_readygates_own_wheel_is_made_of_the_sources_here(tmp_path, monkeypatch)
     found = {path.removeprefix(f"{wheels.SITE}/") for path in tree if path.startswith(wheels.SITE)}
     assert ours == {path for path in found if path.endswith(".py")}
     assert "readygate" == distribution.name
-    assert {"readygate", "kubectl-readygate", "readygate-agent", "readygate-extender", "readygate-people"} == {
+    assert {"readygate", "kubectl-readygate", "readygate-agent", "readygate-extender", "readygate-status-api"} == {
         path.removeprefix("usr/local/bin/") for path in tree if path.startswith("usr/local/bin/")
     }

@@ -12,7 +12,7 @@ import pytest
 from extender.policy.reasons import CLOSED_HELD, CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY
 from tests.extender.builders import node_json, owner, pod_json
 from tests.scripted.extender_process import ExtenderProcess
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.fakes.api_server import FakeApiServer
 
 GPU_POD = {
@@ -81,13 +81,13 @@ def asked(process, *names, pod=None):
 def test_each_pod_is_kept_off_by_the_gates_that_speak_for_it(api, tmp_path):
     with ExtenderProcess(api, tmp_path, config=CONFIG) as process, ExitStack() as leave:
         process.wait_ready()
-        people = leave.enter_context(PeopleProcess(process.settings, tmp_path))
-        people.wait_follows()
-        for one in (process, people):
+        status_api = leave.enter_context(StatusApiProcess(process.settings, tmp_path))
+        status_api.wait_follows()
+        for one in (process, status_api):
             one.wait(lambda one=one: asked(one, "n1", "n2", "w1") == {})
             one.wait(lambda one=one: asked(one, "n1", "n2", "w1", pod=GPU_POD) == {"n2": CLOSED_NOT_READY})
         api.put(pod_json("n1", Ready="False"))
-        for one in (process, people):
+        for one in (process, status_api):
             one.wait(lambda one=one: asked(one, "n1", "n2", "w1") == {"n1": CLOSED_NOT_READY})
             one.wait(
                 lambda one=one: asked(one, "n1", "n2", pod=GPU_POD) == dict.fromkeys(("n1", "n2"), CLOSED_NOT_READY)

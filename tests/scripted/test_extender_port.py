@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tests.scripted.tls import make_authority
 from tests.scripted.tls_extender import TlsExtender, client_of
 from tools.fakes.api_server import FakeApiServer
@@ -250,10 +250,10 @@ def test_a_certificate_that_was_renewed_is_shown(process, folder, tmp_path_facto
 
 def test_people_follow_over_the_socket_without_any_right(process, folder):
     launch = functools.partial(launched, as_user(USER), folder)
-    with PeopleProcess(process.settings, folder, launch=launch) as people:
-        people.wait_follows()
-        assert NOBODY_SPECIAL == rights(people.process.pid)
-        people.stop()
+    with StatusApiProcess(process.settings, folder, launch=launch) as status_api:
+        status_api.wait_follows()
+        assert NOBODY_SPECIAL == rights(status_api.process.pid)
+        status_api.stop()
     place = folder / "shared" / "feed"
     assert [(USER, USER, 0o700), (USER, USER, 0o600)] == [
         (found.st_uid, found.st_gid, found.st_mode & 0o777) for found in ((place).stat(), (place / "socket").stat())

@@ -23,7 +23,7 @@ LOOP = {"httptools", "extender.serve.loop", "extender.process.server", "extender
     ("module", "conf", "without"),
     [
         pytest.param("extender.process.server", "extender/process/gunicorn.conf.py", HTTP_FOR_PEOPLE, id="scheduler"),
-        pytest.param("extender.web.server", "extender/web/gunicorn.conf.py", API_SERVER | LOOP, id="people"),
+        pytest.param("extender.web.server", "extender/web/gunicorn.conf.py", API_SERVER | LOOP, id="status API"),
     ],
 )
 def test_a_process_loads_only_what_it_needs(module, conf, without):

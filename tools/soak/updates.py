@@ -102,7 +102,7 @@ def judge_rates(trial: Trial, offered_per_s: float, applied_per_s: float, calls_
 
 
 def _follow(arm: arms.Arm) -> Replica:
-    """What readygate-people follows, without its pages: it says what the caches have counted."""
+    """What readygate-status-api follows, without its pages: it says what the caches have counted."""
     assert arm.config is not None
     loaded = settings.load(arm.config)
     socket = Path(loaded.feed.socket or "")

@@ -65,7 +65,7 @@ orders: {configMap: null}
 outlets: {nodeCondition: {enabled: false}, events: {perSecond: 1}}
 kick: {enabled: false, repeatAfterSeconds: 0}
 feed: {socket: /run/readygate/feed/socket}
-people: {address: "::", port: 80, sharesPort: true, hosts: [pages.example.com]}
+statusApi: {address: "::", port: 80, sharesPort: true, hosts: [pages.example.com]}
 metrics: {address: $(HOST_IP)}
 log: {level: debug}
 """
@@ -74,11 +74,11 @@ log: {level: debug}
 def test_every_key_by_its_name():
     settings = parse(EVERY_KEY)
     assert (settings.listen.address, settings.kubernetes.kubeconfig, settings.log.level) == ("::1", "/k", "debug")
-    assert (settings.listen.user, settings.people.shares_port) == (69376, True)
+    assert (settings.listen.user, settings.status_api.shares_port) == (69376, True)
     assert settings.listen.hosts == ("extender.example.com", "2001:db8::1")
     assert settings.listen.tls == Tls("/c", "/k", "/ca", ("system:kube-scheduler",))
-    assert (settings.feed.socket, settings.people.port) == ("/run/readygate/feed/socket", 80)
-    assert (settings.people.address, settings.people.hosts) == ("::", ("pages.example.com",))
+    assert (settings.feed.socket, settings.status_api.port) == ("/run/readygate/feed/socket", 80)
+    assert (settings.status_api.address, settings.status_api.hosts) == ("::", ("pages.example.com",))
     assert (settings.metrics.address, settings.metrics.port) == ("$(HOST_IP)", 9379)
     assert (settings.heartbeat.limit_s, settings.stale_limit_seconds) == (math.inf, 90)
     assert settings.exempt == Exempt(False, ("storage",), None, ("a", "*"))
@@ -149,10 +149,10 @@ def test_what_can_be_switched_off_by_a_word():
         ("feed: {socket: run/feed}", 'feed.socket: is the text "run/feed", allowed: an absolute path'),
         (
             "metrics: {address: 192.0.2.1, port: 9377}",
-            "metrics.port: is 9377, allowed: a port other than people.port",
+            "metrics.port: is 9377, allowed: a port other than statusApi.port",
         ),
         ("metrics: {address: ''}", "metrics.address: "),
-        ("people: {hosts: ['a b']}", 'people.hosts[0]: is the text "a b", allowed: a DNS name or an IP address,'),
+        ("statusApi: {hosts: ['a b']}", 'statusApi.hosts[0]: is the text "a b", allowed: a DNS name or an IP address,'),
         ("listen: {user: 0}", "listen.user: is 0, allowed: the number of a user, 1 and more"),
         (
             "kubernetes: {server: 'https://a', tokenFile: /t}",

@@ -120,7 +120,7 @@ def test_metrics_before_anything_was_heard_and_after(client, shown):
     text = client.get("/metrics").text
     assert 'readygate_requests_total{result="answered",verb="filter"} 1.0' in text
     assert 'readygate_cache_age_seconds{cache="pods"} 4.5' in text
-    assert 'readygate_people_requests_total{result="answered",verb="filter"} 0.0' in text
+    assert 'readygate_status_api_requests_total{result="answered",verb="filter"} 0.0' in text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Starts of `readygate-people` that must fail: one line with cause and remedy, and an exit code."""
+"""Starts of `readygate-status-api` that must fail: one line with cause and remedy, and an exit code."""
 
 import logging
 import signal
@@ -42,7 +42,7 @@ FEED = {"feed": {"socket": "/nowhere/feed/socket"}}
     ("configuration", "expected"),
     [
         pytest.param({}, "feed.socket: is empty, allowed: the path that the extender is to listen at", id="no feed"),
-        pytest.param(FEED | {"people": {"port": "x"}}, "people.port: is the text", id="a wrong value"),
+        pytest.param(FEED | {"statusApi": {"port": "x"}}, "statusApi.port: is the text", id="a wrong value"),
         pytest.param({"fed": {}}, "fed: unknown key, allowed: listen, kubernetes, gates", id="an unknown key"),
     ],
 )
@@ -50,7 +50,7 @@ FEED = {"feed": {"socket": "/nowhere/feed/socket"}}
 def test_a_configuration_that_cannot_be_used(tmp_path, capsys, configuration, expected, arguments):
     code, out, err = start(tmp_path, capsys, configuration, *arguments)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert err.startswith("readygate-people: ")
+    assert err.startswith("readygate-status-api: ")
     assert expected in err
 
 
@@ -61,13 +61,13 @@ def test_check_reads_the_file_only(tmp_path, capsys):
 def test_a_port_that_is_taken(tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        code, _, err = start(tmp_path, capsys, FEED | {"people": {"port": port}})
+        code, _, err = start(tmp_path, capsys, FEED | {"statusApi": {"port": port}})
     assert (code, len(err.splitlines())) == (1, 1)
-    assert f"cannot listen on 127.0.0.1 port {port}: Address already in use; change people.address" in err
+    assert f"cannot listen on 127.0.0.1 port {port}: Address already in use; change statusApi.address" in err
 
 
 def test_an_address_that_is_in_no_environment(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("HOST_IP", raising=False)
-    code, _, err = start(tmp_path, capsys, FEED | {"people": {"port": 0, "moreAddresses": ["$(HOST_IP)"]}})
-    expected = "people.moreAddresses: $(HOST_IP) has no value in the environment; set it, or write an address"
-    assert (2, f"readygate-people: {expected}\n") == (code, err)
+    code, _, err = start(tmp_path, capsys, FEED | {"statusApi": {"port": 0, "moreAddresses": ["$(HOST_IP)"]}})
+    expected = "statusApi.moreAddresses: $(HOST_IP) has no value in the environment; set it, or write an address"
+    assert (2, f"readygate-status-api: {expected}\n") == (code, err)

@@ -13,7 +13,7 @@ from extender.web.schema import NO_BROWSER_HEADER
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node_json, pod_json
 from tests.scripted.extender_process import ORDINARY_POD, ExtenderProcess
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.fakes.api_server import FakeApiServer
 from tools.kit.pid import children
 from tools.kit.ports import free_port
@@ -23,7 +23,7 @@ from tools.kit.waiting import wait_until
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """(extender, people, API server): h1 is healthy, u1 is not."""
-    folder = tmp_path_factory.mktemp("people")
+    folder = tmp_path_factory.mktemp("status-api")
     with FakeApiServer() as api:
         api.put(node_json("h1", Ready="True"))
         api.put(node_json("u1", Ready="True"))
@@ -31,20 +31,20 @@ def both(tmp_path_factory):
         api.put(pod_json("u1", Ready="False"))
         with (
             ExtenderProcess(api, folder) as extender,
-            PeopleProcess(extender.config.settings, folder) as people,
+            StatusApiProcess(extender.config.settings, folder) as status_api,
         ):
-            people.wait_follows()
-            yield extender, people, api
-            assert "Traceback" not in people.log
+            status_api.wait_follows()
+            yield extender, status_api, api
+            assert "Traceback" not in status_api.log
 
 
-def nodes(people):
-    page = json.loads(people.get("/api/v1/nodes")[1])
+def nodes(status_api):
+    page = json.loads(status_api.get("/api/v1/nodes")[1])
     return page["notAnswering"], {node["node"]: node["open"] for node in page["nodes"]}
 
 
-def post(people, body, **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", people.port, timeout=10)
+def post(status_api, body, **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", status_api.port, timeout=10)
     try:
         connection.request("POST", "/filter", body, {"Content-Type": "application/json"} | headers)
         response = connection.getresponse()
@@ -58,17 +58,17 @@ def question(*names):
 
 
 def test_what_the_extender_decides_is_shown(both):
-    _, people, api = both
-    assert nodes(people) == ("", {"h1": True, "u1": False})
+    _, status_api, api = both
+    assert nodes(status_api) == ("", {"h1": True, "u1": False})
     api.put(pod_json("u1"))
-    wait_until(lambda: nodes(people)[1]["u1"], "the change")
+    wait_until(lambda: nodes(status_api)[1]["u1"], "the change")
     api.put(pod_json("u1", Ready="False"))
-    wait_until(lambda: not nodes(people)[1]["u1"], "the change back")
+    wait_until(lambda: not nodes(status_api)[1]["u1"], "the change back")
 
 
 def test_the_verb_is_answered_as_kube_scheduler_is_answered(both):
-    extender, people, _ = both
-    status, body = post(people, question("h1", "u1", "x1"))
+    extender, status_api, _ = both
+    status, body = post(status_api, question("h1", "u1", "x1"))
     assert (status, read_filter_result(body)) == (200, extender.filter(["h1", "u1", "x1"]))
 
 
@@ -88,80 +88,80 @@ def test_whose_requests_are_answered(both, headers, expected):
 
 
 def test_counts_of_the_verb_are_those_of_the_other_process(both):
-    extender, people, _ = both
+    extender, status_api, _ = both
 
     def answered():
-        lines = people.get("/metrics")[1].splitlines()
+        lines = status_api.get("/metrics")[1].splitlines()
         counted = 'readygate_requests_total{result="answered",verb="filter"}'
         return next(float(line.split()[-1]) for line in lines if line.startswith(counted))
 
     before = answered()
     extender.filter(["h1"])
     wait_until(lambda: answered() > before, "the count")
-    assert "readygate_feed_connected 1.0" in people.get("/metrics")[1]
+    assert "readygate_feed_connected 1.0" in status_api.get("/metrics")[1]
 
 
-@pytest.mark.parametrize("of", ["requests", "people_requests"])
+@pytest.mark.parametrize("of", ["requests", "status_api_requests"])
 def test_verbs_are_counted_apart_and_each_port_for_itself(both, of):
-    extender, people, _ = both
-    asked = people if of == "people_requests" else extender
+    extender, status_api, _ = both
+    asked = status_api if of == "status_api_requests" else extender
     for path in ("/preempt", "/prioritize", "/bind"):
         asked.post(b"{", path=path)
     results = {"preempt": "malformed", "prioritize": "malformed", "bind": "unanswerable"}
     wanted = {f'readygate_{of}_total{{result="{result}",verb="{verb}"}} 1.0' for verb, result in results.items()}
-    people.wait(lambda: wanted <= set(people.get("/metrics")[1].splitlines()))
+    status_api.wait(lambda: wanted <= set(status_api.get("/metrics")[1].splitlines()))
 
 
 def test_a_client_that_sends_half_a_request_is_let_go(both):
     """Eight of them have all threads for some seconds, and then no more."""
-    _, people, _ = both
-    clients = [socket.create_connection(("127.0.0.1", people.port)) for _ in range(8)]
+    _, status_api, _ = both
+    clients = [socket.create_connection(("127.0.0.1", status_api.port)) for _ in range(8)]
     for client in clients:
         client.sendall(b"POST /filter HTTP/1.1\r\nHost: 127.0.0.1\r\n")
-    wait_until(lambda: people.get("/livez")[0] == 200, "an answer", timeout_s=20)
+    wait_until(lambda: status_api.get("/livez")[0] == 200, "an answer", timeout_s=20)
     for client in clients:
         client.close()
 
 
 def test_while_the_extender_hangs_people_are_told(both):
-    extender, people, _ = both
+    extender, status_api, _ = both
     workers = children(extender.process.pid)
     for pid in workers:
         os.kill(pid, signal.SIGSTOP)
     try:
-        wait_until(lambda: "silent" in nodes(people)[0], "the word", timeout_s=15)
-        assert (people.get("/readyz")[0], people.get("/livez")[0], set(nodes(people)[1])) == (503, 200, {"h1", "u1"})
+        wait_until(lambda: "silent" in nodes(status_api)[0], "the word", timeout_s=15)
+        assert (status_api.get("/readyz")[0], status_api.get("/livez")[0], set(nodes(status_api)[1])) == (503, 200, {"h1", "u1"})
     finally:
         for pid in workers:
             os.kill(pid, signal.SIGCONT)
-    wait_until(people.ready, "the feed", timeout_s=10)
+    wait_until(status_api.ready, "the feed", timeout_s=10)
 
 
 def test_a_worker_that_is_killed_is_followed_again(both):
-    extender, people, _ = both
+    extender, status_api, _ = both
     (worker,) = children(extender.process.pid)
     os.kill(worker, signal.SIGKILL)
-    wait_until(lambda: nodes(people)[0] != "", "the word")
-    assert people.get("/livez")[0] == 200
+    wait_until(lambda: nodes(status_api)[0] != "", "the word")
+    assert status_api.get("/livez")[0] == 200
     extender.wait_ready(timeout_s=20)
     began = time.monotonic()
-    wait_until(people.ready, "the feed", timeout_s=10)
+    wait_until(status_api.ready, "the feed", timeout_s=10)
     assert time.monotonic() - began < 2.0
 
 
 def test_after_a_reload_the_new_worker_is_followed(both):
-    extender, people, _ = both
+    extender, status_api, _ = both
     (before,) = children(extender.process.pid)
     os.kill(extender.process.pid, signal.SIGHUP)
     wait_until(lambda: before not in children(extender.process.pid), "the reload", timeout_s=30)
     (after,) = children(extender.process.pid)
-    wait_until(lambda: f"peer_pid={after}" in people.log, "the new one", timeout_s=10)
-    wait_until(people.ready, "the feed", timeout_s=10)
+    wait_until(lambda: f"peer_pid={after}" in status_api.log, "the new one", timeout_s=10)
+    wait_until(status_api.ready, "the feed", timeout_s=10)
 
 
 def test_a_reload_with_other_gates_reaches_the_people_too(both):
     """By one signal to the extender; the rules and the decisions of a worker come over one connection."""
-    extender, people, _ = both
+    extender, status_api, _ = both
     before = dict(extender.config.settings)
     extender.config.settings |= {
         "mode": "enforce",
@@ -169,7 +169,7 @@ def test_a_reload_with_other_gates_reaches_the_people_too(both):
     }
 
     def told():
-        answer = json.loads(people.get("/api/v1/gates")[1])
+        answer = json.loads(status_api.get("/api/v1/gates")[1])
         return [(gate["gate"], gate["for"]) for gate in answer["gates"]], answer["scheduler"]["mode"]
 
     try:
@@ -177,7 +177,7 @@ def test_a_reload_with_other_gates_reaches_the_people_too(both):
         os.kill(extender.process.pid, signal.SIGHUP)
         expected = [("gpu", "pods that request nvidia.com/gpu")], "enforce"
         wait_until(lambda: told() == expected, "the other gates", timeout_s=30)
-        assert read_filter_result(post(people, question("h1", "u1"))[1]) == extender.filter(["h1", "u1"])
+        assert read_filter_result(post(status_api, question("h1", "u1"))[1]) == extender.filter(["h1", "u1"])
         assert extender.filter(["h1", "u1"]).FailedNodes == {}, "the gate is not for ordinary pods"
     finally:
         extender.config.settings = before
@@ -198,26 +198,26 @@ def test_a_reload_with_other_gates_reaches_the_people_too(both):
 def test_it_stops_in_a_second_and_cleanly_with(both, tmp_path, words):
     """A loaded machine gets four times that."""
     extender, _, _ = both
-    with PeopleProcess(extender.config.settings, tmp_path) as people:
-        people.wait_follows()
-        with socket.create_connection(("127.0.0.1", people.port)) as client:
+    with StatusApiProcess(extender.config.settings, tmp_path) as status_api:
+        status_api.wait_follows()
+        with socket.create_connection(("127.0.0.1", status_api.port)) as client:
             client.sendall(words)
-            people.wait_follows()
-            code, seconds = people.stop()
+            status_api.wait_follows()
+            code, seconds = status_api.stop()
     assert (code, seconds < 4.0) == (0, True)
 
 
 def test_a_worker_ends_by_itself_before_it_would_be_killed(both, tmp_path):
     """Half a request has a thread for five seconds."""
     extender, _, _ = both
-    with PeopleProcess(extender.config.settings, tmp_path) as people:
-        people.wait_follows()
-        (worker,) = children(people.process.pid)
-        with socket.create_connection(("127.0.0.1", people.port)) as client:
+    with StatusApiProcess(extender.config.settings, tmp_path) as status_api:
+        status_api.wait_follows()
+        (worker,) = children(status_api.process.pid)
+        with socket.create_connection(("127.0.0.1", status_api.port)) as client:
             client.sendall(b"POST /filter HTTP/1.1\r\nHos")
-            people.wait_follows()
+            status_api.wait_follows()
             os.kill(worker, signal.SIGTERM)
-            wait_until(lambda: worker not in children(people.process.pid), "its end", timeout_s=2.5)
+            wait_until(lambda: worker not in children(status_api.process.pid), "its end", timeout_s=2.5)
 
 
 LIMIT = 2 * 2**20
@@ -245,55 +245,55 @@ def test_a_body_above_2_mib_is_refused_without_its_rest(both, head, sent):
 
 
 def test_a_body_of_2_mib_is_answered(both):
-    _, people, _ = both
+    _, status_api, _ = both
     body = question("h1", "u1")
-    assert post(people, body + b" " * (LIMIT - len(body)))[0] == 200
+    assert post(status_api, body + b" " * (LIMIT - len(body)))[0] == 200
 
 
 def test_large_body_is_refused_with_503_while_another_one_is_read(both):
-    _, people, _ = both
-    with socket.create_connection(("127.0.0.1", people.port)) as other:
+    _, status_api, _ = both
+    with socket.create_connection(("127.0.0.1", status_api.port)) as other:
         other.sendall(b"POST /filter HTTP/1.1\r\nHost: localhost\r\n" + LENGTH % 100_000)
         body = question("h1") + b" " * 100_000
 
         def refused():
-            status, headers, _ = people.request("POST", "/filter", body)
+            status, headers, _ = status_api.request("POST", "/filter", body)
             return (status, headers["Retry-After"]) == (503, "1")
 
         wait_until(refused, "the refusal")
-        assert post(people, question("h1"))[0] == 200, "a small one"
-    wait_until(lambda: post(people, body)[0] == 200, "the other one has gone")
+        assert post(status_api, question("h1"))[0] == 200, "a small one"
+    wait_until(lambda: post(status_api, body)[0] == 200, "the other one has gone")
 
 
 @pytest.mark.parametrize("after_s", [0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
 def test_a_stop_while_it_starts(both, tmp_path, after_s):
-    people = PeopleProcess(both[0].settings, tmp_path)
-    people.start()
+    status_api = StatusApiProcess(both[0].settings, tmp_path)
+    status_api.start()
     time.sleep(after_s)
-    code, seconds = people.stop()
+    code, seconds = status_api.stop()
     assert seconds < 4.0
     # Before Python has come to our first line, the signal ends it.
-    assert code in {0, -signal.SIGTERM}, people.log
-    assert "Traceback" not in people.log
+    assert code in {0, -signal.SIGTERM}, status_api.log
+    assert "Traceback" not in status_api.log
 
 
 def test_without_an_extender_it_serves_and_says_so(tmp_path):
-    with PeopleProcess({"feed": {"socket": str(tmp_path / "feed" / "socket")}}, tmp_path) as people:
-        wait_until(lambda: "not heard" in nodes(people)[0], "the word")
-        assert (people.get("/livez")[0], people.get("/readyz")[0]) == (200, 503)
-        assert b"not synced" in post(people, question("h1"))[1]
-        assert people.stop(signal.SIGINT)[0] == 130
+    with StatusApiProcess({"feed": {"socket": str(tmp_path / "feed" / "socket")}}, tmp_path) as status_api:
+        wait_until(lambda: "not heard" in nodes(status_api)[0], "the word")
+        assert (status_api.get("/livez")[0], status_api.get("/readyz")[0]) == (200, 503)
+        assert b"not synced" in post(status_api, question("h1"))[1]
+        assert status_api.stop(signal.SIGINT)[0] == 130
 
 
 def test_it_serves_at_several_addresses(tmp_path, monkeypatch):
-    """As in a pod with extender.people.address: on loopback for probes, and at the host's address."""
+    """As in a pod with extender.statusApi.address: on loopback for probes, and at the host's address."""
     monkeypatch.setenv("HOST_IP", "127.0.0.2")
     port = free_port("127.0.0.2")
     serves = {"port": port, "moreAddresses": ["$(HOST_IP)", "127.0.0.1"]}
-    with PeopleProcess({"feed": {"socket": str(tmp_path / "feed" / "socket")}}, tmp_path, people=serves) as people:
+    with StatusApiProcess({"feed": {"socket": str(tmp_path / "feed" / "socket")}}, tmp_path, status_api=serves) as status_api:
         for address in ("127.0.0.1", "127.0.0.2"):
             connection = http.client.HTTPConnection(address, port, timeout=10)
             connection.request("GET", "/livez")
             assert connection.getresponse().status == 200
             connection.close()
-        assert people.stop()[0] == 0
+        assert status_api.stop()[0] == 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.scripted.people_attack import KERNEL_MIB, Seen, attack
+from tests.scripted.status_api_attack import KERNEL_MIB, Seen, attack
 
 VALUES = Path(__file__).parents[2] / "charts" / "readygate" / "values.yaml"
 ATTACK_S = 15.0
@@ -18,7 +18,7 @@ def seen(tmp_path_factory) -> Seen:
 
 
 def test_memory_stays_below_the_limit_of_the_container(seen):
-    limit = msgspec.yaml.decode(VALUES.read_bytes())["extender"]["people"]["resources"]["limits"]["memory"]
+    limit = msgspec.yaml.decode(VALUES.read_bytes())["extender"]["statusApi"]["resources"]["limits"]["memory"]
     assert limit == "128Mi"
     assert seen.peak_mib + KERNEL_MIB <= 128, seen
 

@@ -1,7 +1,7 @@
 """A flood at the port of the status API delays and fails no call of kube-scheduler.
 
 The ratio allowed here is no goal: it is what a busy machine cannot hide. The goal, a tenth more beside four readers, is
-the benchmark's: `python -m tools.bench --only people` marks `people_4_filter_p99_ratio` as missed above 1.1.
+the benchmark's: `python -m tools.bench --only status-api` marks `status_api_4_filter_p99_ratio` as missed above 1.1.
 """
 
 import http.client
@@ -15,7 +15,7 @@ import pytest
 from tests.extender.builders import node_json, pod_json
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.pace import best_p99_ratio, calls
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.fakes.api_server import FakeApiServer
 from tools.kit.waiting import wait_until
 
@@ -33,10 +33,10 @@ def both(tmp_path_factory):
             api.put(pod_json(name))
         with (
             ExtenderProcess(api, folder, config={"heartbeat": {"limitSeconds": 0}}) as extender,
-            PeopleProcess(extender.config.settings, folder, people={"port": 0}) as people,
+            StatusApiProcess(extender.config.settings, folder, status_api={"port": 0}) as status_api,
         ):
-            people.wait_follows()
-            yield extender, people
+            status_api.wait_follows()
+            yield extender, status_api
 
 
 def ask(port):
@@ -101,16 +101,16 @@ def flood(port, *kinds):
             thread.join()
 
 
-def test_a_flood_at_the_port_of_the_people_costs_kube_scheduler_no_call(both):
-    extender, people = both
+def test_a_flood_at_the_port_of_the_status_api_costs_kube_scheduler_no_call(both):
+    extender, status_api = both
 
     @contextmanager
     def flooded():
-        with flood(people.port, ask, ask, silent, half, unread, rubbish, large):
+        with flood(status_api.port, ask, ask, silent, half, unread, rubbish, large):
             time.sleep(0.3)
             yield
 
     assert best_p99_ratio(lambda: calls(extender, NODES), flooded, ALLOWED) <= ALLOWED
-    wait_until(lambda: people.get("/livez")[0] == 200, "the people are served again", timeout_s=30)
-    assert people.get("/readyz")[0] == 200
-    assert "Traceback" not in people.log
+    wait_until(lambda: status_api.get("/livez")[0] == 200, "the status API answers again", timeout_s=30)
+    assert status_api.get("/readyz")[0] == 200
+    assert "Traceback" not in status_api.log

@@ -37,10 +37,10 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
         arm = arms.start_readygate(stub.api)
         with arm.child:
             arms.wait_synced(arm)
-            with arms.start_people(arm):
+            with arms.start_status_api(arm):
                 words = ["-url", arm.pages_url + PAGE, "-clients", str(CLIENTS)]
                 for number in range(2 if quick else 5):
-                    progress(f"people: round {number + 1}")
+                    progress(f"status-api: round {number + 1}")
                     alone.append(_call(binary, arm, seconds))
                     with Helper(binary, "fetch", *words, limit_s=60, elsewhere=True) as readers:
                         beside.append(_call(binary, arm, seconds))
@@ -66,7 +66,7 @@ def figures(alone: Sequence[Calls], beside: Sequence[Calls], read: Sequence[Read
     failed = sum(one.failures for one in beside)
     note = f"p99 {median(before):.2f} -> {median(with_them):.2f} ms ({spread(with_them)})"
     return [
-        Figure(f"people_{CLIENTS}_filter_p99_ratio", median_ratio(with_them, before), "ratio", note),
-        Figure(f"people_{CLIENTS}_failed", failed, "calls"),
-        Figure(f"people_{CLIENTS}_pages_s", pages_s, "1/s", f"least in a phase of {seconds:g} s: {least}"),
+        Figure(f"status_api_{CLIENTS}_filter_p99_ratio", median_ratio(with_them, before), "ratio", note),
+        Figure(f"status_api_{CLIENTS}_failed", failed, "calls"),
+        Figure(f"status_api_{CLIENTS}_pages_s", pages_s, "1/s", f"least in a phase of {seconds:g} s: {least}"),
     ]

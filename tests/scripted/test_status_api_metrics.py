@@ -7,7 +7,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.kit.ports import free_port
 from tools.kit.waiting import wait_until
 
@@ -16,24 +16,24 @@ GET = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
-def people(gunicorn, tmp_path_factory):
+def status_api(gunicorn, tmp_path_factory):
     folder = tmp_path_factory.mktemp("metrics")
     config = {
         "feed": {"socket": str(folder / "feed" / "socket")},
         "metrics": {"address": "$(HOST_IP)", "port": free_port(ADDRESS)},
     }
-    with PeopleProcess(config, folder, environ={**gunicorn.environ, "HOST_IP": ADDRESS}) as people:
-        wait_until(lambda: people.get("/livez")[0] == 200, "the first answer", timeout_s=20)
-        yield people
-        assert "Traceback" not in people.log
+    with StatusApiProcess(config, folder, environ={**gunicorn.environ, "HOST_IP": ADDRESS}) as status_api:
+        wait_until(lambda: status_api.get("/livez")[0] == 200, "the first answer", timeout_s=20)
+        yield status_api
+        assert "Traceback" not in status_api.log
 
 
-def place(people):
-    return ADDRESS, people.settings["metrics"]["port"]
+def place(status_api):
+    return ADDRESS, status_api.settings["metrics"]["port"]
 
 
-def ask(people, method="GET", path="/metrics", **headers):
-    connection = http.client.HTTPConnection(*place(people), timeout=10)
+def ask(status_api, method="GET", path="/metrics", **headers):
+    connection = http.client.HTTPConnection(*place(status_api), timeout=10)
     try:
         connection.request(method, path, headers=headers)
         response = connection.getresponse()
@@ -42,9 +42,9 @@ def ask(people, method="GET", path="/metrics", **headers):
         connection.close()
 
 
-def raw(people, *, sent):
+def raw(status_api, *, sent):
     """All answers to these bytes."""
-    with socket.create_connection(place(people), timeout=10) as sock:
+    with socket.create_connection(place(status_api), timeout=10) as sock:
         sock.sendall(sent)
         sock.shutdown(socket.SHUT_WR)
         received = b""
@@ -53,11 +53,11 @@ def raw(people, *, sent):
         return received
 
 
-def test_it_serves_the_metrics_that_loopback_serves_too(people):
-    status, body = ask(people)
+def test_it_serves_the_metrics_that_loopback_serves_too(status_api):
+    status, body = ask(status_api)
     assert (200, True) == (status, b"readygate_feed_connected" in body)
-    assert ask(people, "HEAD") == (200, b"")
-    assert people.get("/metrics")[0] == 200
+    assert ask(status_api, "HEAD") == (200, b"")
+    assert status_api.get("/metrics")[0] == 200
 
 
 PATHS = [
@@ -68,17 +68,17 @@ PATHS = [
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_no_other_path_is_there(people, path):
-    assert {(404, b'{"Error":"Not Found"}')} == {ask(people, method, path) for method in ("GET", "POST", "PUT")}
+def test_no_other_path_is_there(status_api, path):
+    assert {(404, b'{"Error":"Not Found"}')} == {ask(status_api, method, path) for method in ("GET", "POST", "PUT")}
 
 
-def test_a_client_that_asks_again_at_once_is_not_refused_for_its_earlier_requests(people):
-    assert {404} == {ask(people, path="/")[0] for _ in range(500)}
+def test_a_client_that_asks_again_at_once_is_not_refused_for_its_earlier_requests(status_api):
+    assert {404} == {ask(status_api, path="/")[0] for _ in range(500)}
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_no_other_method_is_there(people, method):
-    assert 404 == ask(people, method)[0]
+def test_no_other_method_is_there(status_api, method):
+    assert 404 == ask(status_api, method)[0]
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_no_other_method_is_there(people, method):
         pytest.param({"Sec-Readygate": "readygate"}, id="the header of the command line"),
     ],
 )
-def test_no_header_leads_to_another_path(people, headers):
-    given = {name: value.format(port=people.port) for name, value in headers.items()}
-    assert 404 == ask(people, path="/api/v1/nodes", **given)[0]
-    assert 404 == ask(people, path="/livez", **given)[0]
+def test_no_header_leads_to_another_path(status_api, headers):
+    given = {name: value.format(port=status_api.port) for name, value in headers.items()}
+    assert 404 == ask(status_api, path="/api/v1/nodes", **given)[0]
+    assert 404 == ask(status_api, path="/livez", **given)[0]
 
 
 @pytest.mark.parametrize(
@@ -105,86 +105,86 @@ def test_no_header_leads_to_another_path(people, headers):
         pytest.param(b"GET http://127.0.0.1:9377/livez HTTP/1.1\r\nHost: localhost\r\n\r\n", id="a whole URL"),
     ],
 )
-def test_a_connection_that_has_read_metrics_reads_nothing_else(people, second):
-    answers = raw(people, sent=GET + second)
+def test_a_connection_that_has_read_metrics_reads_nothing_else(status_api, second):
+    answers = raw(status_api, sent=GET + second)
     assert (1, 1) == (answers.count(b"HTTP/1.1 200 "), answers.count(b"HTTP/1.1 404 "))
 
 
 @pytest.mark.parametrize(
     ("host", "expected"), [(ADDRESS, 200), ("localhost", 200), ("127.0.0.1", 200), ("evil.example", 421)]
 )
-def test_a_page_of_another_name_reads_nothing(people, host, expected):
-    assert expected == ask(people, Host=host)[0]
+def test_a_page_of_another_name_reads_nothing(status_api, host, expected):
+    assert expected == ask(status_api, Host=host)[0]
 
 
-def scrape(people):
-    ask(people)
+def scrape(status_api):
+    ask(status_api)
 
 
-def hold(people):
+def hold(status_api):
     """Forty scrapes that never end."""
     with ExitStack() as stack:
         for _ in range(40):
-            sock = stack.enter_context(socket.create_connection(place(people), timeout=5))
+            sock = stack.enter_context(socket.create_connection(place(status_api), timeout=5))
             sock.sendall(GET[:-2])
         sock.settimeout(1)
         with suppress(TimeoutError):
             sock.recv(1)
 
 
-def silent(people):
+def silent(status_api):
     with ExitStack() as stack:
         for _ in range(100):
-            stack.enter_context(socket.create_connection(place(people), timeout=5))
+            stack.enter_context(socket.create_connection(place(status_api), timeout=5))
 
 
-def unread(people):
-    with socket.create_connection(place(people), timeout=5) as sock:
+def unread(status_api):
+    with socket.create_connection(place(status_api), timeout=5) as sock:
         sock.sendall(GET * 50)
         sock.settimeout(1)
         with suppress(TimeoutError):
             sock.recv(1)
 
 
-def test_no_flood_there_keeps_the_kubelets_probe_or_a_page_from_the_status_api(people):
+def test_no_flood_there_keeps_the_kubelets_probe_or_a_page_from_the_status_api(status_api):
     over = threading.Event()
 
     def pour(kind):
         while not over.is_set():
             with suppress(OSError, http.client.HTTPException):
-                kind(people)
+                kind(status_api)
 
     threads = [threading.Thread(target=pour, args=[kind]) for kind in (scrape, scrape, hold, silent, unread)]
     for thread in threads:
         thread.start()
     try:
-        answers = [people.get("/livez")[0] for _ in range(100)]
+        answers = [status_api.get("/livez")[0] for _ in range(100)]
         # The kubelet acts on the third failure in a row. On a busy machine, one may be.
         assert [] == [three for three in zip(answers, answers[1:], answers[2:], strict=False) if 200 not in three]
-        wait_until(lambda: people.get("/api/v1/nodes")[0] == 200, "a page", timeout_s=20)
+        wait_until(lambda: status_api.get("/api/v1/nodes")[0] == 200, "a page", timeout_s=20)
     finally:
         over.set()
         for thread in threads:
             thread.join()
-    wait_until(lambda: ask(people)[0] == 200, "a scrape", timeout_s=30)
+    wait_until(lambda: ask(status_api)[0] == 200, "a scrape", timeout_s=30)
 
 
-def test_scrapes_that_never_end_leave_a_thread_to_the_status_api(people):
+def test_scrapes_that_never_end_leave_a_thread_to_the_status_api(status_api):
     """Each of them holds a thread for 15 s. A page of loopback does not wait for that."""
     with ExitStack() as stack:
-        slow = [stack.enter_context(socket.create_connection(place(people), timeout=5)) for _ in range(8)]
+        slow = [stack.enter_context(socket.create_connection(place(status_api), timeout=5)) for _ in range(8)]
         for client in slow:
             client.sendall(GET[:-2] + b"X: ")
-        wait_until(lambda: ask(people)[0] == 503, "no other scrape has a place", timeout_s=15)
+        wait_until(lambda: ask(status_api)[0] == 503, "no other scrape has a place", timeout_s=15)
         for _ in range(4):
             for client in slow:
                 with suppress(OSError):
                     client.send(b"a")
-            connection = http.client.HTTPConnection("127.0.0.1", people.port, timeout=2)
+            connection = http.client.HTTPConnection("127.0.0.1", status_api.port, timeout=2)
             connection.request("GET", "/metrics")
             assert connection.getresponse().status == 200
             connection.close()
-        wait_until(lambda: ask(people)[0] == 200, "the slow ones have lost their threads", timeout_s=30)
+        wait_until(lambda: ask(status_api)[0] == 200, "the slow ones have lost their threads", timeout_s=30)
 
 
 @pytest.mark.parametrize(
@@ -196,14 +196,14 @@ def test_scrapes_that_never_end_leave_a_thread_to_the_status_api(people):
 )
 def test_where_it_cannot_listen_it_does_not_start(tmp_path, metrics, environ, said):
     config = {"feed": {"socket": str(tmp_path / "feed" / "socket")}, "metrics": metrics}
-    people = PeopleProcess(config, tmp_path, environ=environ)
-    people.start()
-    people.wait(lambda: said in people.log)
-    people.stop()
+    status_api = StatusApiProcess(config, tmp_path, environ=environ)
+    status_api.start()
+    status_api.wait(lambda: said in status_api.log)
+    status_api.stop()
 
 
 def test_unless_it_is_configured_nothing_listens_but_loopback(tmp_path):
-    with PeopleProcess({"feed": {"socket": str(tmp_path / "feed" / "socket")}}, tmp_path) as people:
-        wait_until(lambda: people.get("/livez")[0] == 200, "the first answer", timeout_s=20)
-        listening = [line for line in people.lines if " listening " in line]
+    with StatusApiProcess({"feed": {"socket": str(tmp_path / "feed" / "socket")}}, tmp_path) as status_api:
+        wait_until(lambda: status_api.get("/livez")[0] == 200, "the first answer", timeout_s=20)
+        listening = [line for line in status_api.lines if " listening " in line]
     assert (1, True) == (len(listening), 'address="127.0.0.1"' in listening[0])

@@ -22,7 +22,7 @@ from extender.why.history import EVENTS_MAX, PIECE
 from extender.why.pods import NAMES_MAX, PODS_MAX
 from tests.extender.feed.published import Published
 from tests.scripted.extender_process import memory_mib
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.bench.peak_memory import filled, short_texts
 from tools.kit.pid import children
 from tools.kit.waiting import wait_until
@@ -190,45 +190,45 @@ def attack(folder: Path, seconds: float) -> Seen:
     publisher = FeedServer(path, published)
     publisher.start()
     # With as much of the processor as it can get: more answers are under way at once than with its share.
-    with PeopleProcess({"feed": {"socket": str(path)}}, folder) as people:
+    with StatusApiProcess({"feed": {"socket": str(path)}}, folder) as status_api:
         try:
             wait_until(
-                lambda: _newest(people) == "closed" and _has_the_last_pod(people), lambda: people.log, timeout_s=60
+                lambda: _newest(status_api) == "closed" and _has_the_last_pod(status_api), lambda: status_api.log, timeout_s=60
             )
-            (worker,) = children(people.process.pid)
-            idle_mib = memory_mib(worker, "RssAnon") + _private_mib(people.process.pid)
+            (worker,) = children(status_api.process.pid)
+            idle_mib = memory_mib(worker, "RssAnon") + _private_mib(status_api.process.pid)
             probes = []
-            with worst(people.port) as answers:
+            with worst(status_api.port) as answers:
                 ends, number = time.monotonic() + seconds, 0
                 while time.monotonic() < ends:
                     number += 1
                     change(published, number)
                     began = time.monotonic()
-                    status, _ = people.get("/livez")
+                    status, _ = status_api.get("/livez")
                     probes.append((time.monotonic() - began, status))
                     time.sleep(PROBE_EVERY_S)
             publisher.stop()  # another worker takes over: all comes again, beside what is there
             published.journal.write(Event(EVENTS_MAX + 1, 3.0, "opened", "health", NODES[0]))
             publisher = FeedServer(path, published)
             publisher.start()
-            wait_until(lambda: _newest(people) == "opened", lambda: people.log, timeout_s=60)
-            assert children(people.process.pid) == [worker], "no other worker has taken its place"
-            assert "Traceback" not in people.log
-            peak_mib = memory_mib(worker, "VmHWM") - memory_mib(worker, "RssFile") + _private_mib(people.process.pid)
+            wait_until(lambda: _newest(status_api) == "opened", lambda: status_api.log, timeout_s=60)
+            assert children(status_api.process.pid) == [worker], "no other worker has taken its place"
+            assert "Traceback" not in status_api.log
+            peak_mib = memory_mib(worker, "VmHWM") - memory_mib(worker, "RssFile") + _private_mib(status_api.process.pid)
             return Seen(idle_mib, peak_mib, probes, dict(answers))
         finally:
             publisher.stop()
 
 
-def _newest(people: PeopleProcess) -> str:
+def _newest(status_api: StatusApiProcess) -> str:
     """The kind of the newest change that is remembered."""
-    status, history = people.get("/api/v1/history?limit=1")
+    status, history = status_api.get("/api/v1/history?limit=1")
     events = msgspec.json.decode(history)["events"] if status == 200 else []
     return str(events[0]["kind"]) if events else ""
 
 
-def _has_the_last_pod(people: PeopleProcess) -> bool:
-    status, pod = people.get(f"/api/v1/pods/a-namespace-of-a-tenant/deployment-7c9f8d6b5-{PODS_MAX - 1:07}")
+def _has_the_last_pod(status_api: StatusApiProcess) -> bool:
+    status, pod = status_api.get(f"/api/v1/pods/a-namespace-of-a-tenant/deployment-7c9f8d6b5-{PODS_MAX - 1:07}")
     return status == 200 and bool(msgspec.json.decode(pod).get("uid"))
 
 

@@ -5,15 +5,15 @@ from pathlib import Path
 from tests.scripted.extender_process import START_LIMIT_S, Asked
 
 
-class PeopleProcess(Asked):
-    """config: the extender's; people: that section of it. A context manager; does not wait until it follows."""
+class StatusApiProcess(Asked):
+    """config: the extender's; status_api: that section of it. A context manager; does not wait until it follows."""
 
-    def __init__(self, config, folder: Path, *, people=None, environ=None, launch=None):
+    def __init__(self, config, folder: Path, *, status_api=None, environ=None, launch=None):
         super().__init__(
             "extender.web",
-            config | {"people": people or {"port": 0, "processorPercent": 100}},
+            config | {"statusApi": status_api or {"port": 0, "processorPercent": 100}},
             folder,
-            name="people",
+            name="status-api",
             environ=environ,
             launch=launch,
         )
