@@ -19,7 +19,7 @@ from extender.config.settings import Heartbeat, Settings
 from extender.policy.decide import Rules, decide
 from extender.policy.decision import Decision
 from extender.policy.gates import caps_of, gates_of, storm_of
-from extender.policy.memory import Memory
+from extender.policy.memory import DecisionMemory
 from extender.process.services import daemon_sets_of, speakers_of, wanted_of
 
 APART_S = 0.02  # what comes together is decided on together, as the extender's decider does
@@ -57,7 +57,7 @@ class Player:
         self._around = PlacementInputs(
             daemon_sets=daemon_sets_of(settings), config_map=settings.orders.config_map, on_change=self._changed
         )
-        self._ledger = Memory()
+        self._ledger = DecisionMemory()
         self._turned: list[Turned] = []
         self._said: dict[tuple[str, str], tuple[str, str]] = {}
         self._missing = {tape.of_pods(*one.pods) for one in speakers_of(settings)}

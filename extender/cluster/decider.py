@@ -1,7 +1,7 @@
-"""The thread that decides: evidence in, a new snapshot out, releases to whoever kicks.
+"""The thread that decides: evidence in, a new snapshot out, released nodes to the kick.
 
-It is woken when something is seen, and when time alone changes something. It decides at once after a quiet time, and
-then not again for APART_S: what comes meanwhile is decided on together, so a flood of events costs a bounded number of
+It wakes when something is observed, and when time alone changes something. It decides at once after a quiet time, and
+then not again for APART_S. Events within that time are decided together, so a flood of events costs a bounded number of
 decisions.
 """
 
@@ -18,15 +18,16 @@ from extender.cluster.silent_gates import SilentGates
 from extender.policy.changes import lines
 from extender.policy.decide import Rules, decide
 from extender.policy.evidence import Surroundings
-from extender.policy.memory import Decided, Memory
+from extender.policy.memory import Decided, DecisionMemory
 from extender.policy.snapshot import Board, Snapshot
 
 log = logging.getLogger(__name__)
 
 APART_S = 0.02
-AWAITED_PAUSE_S = 0.5  # while nothing may be decided yet: what is awaited may not come
-STUCK_AFTER_S = 30.0  # deciding on 5,000 nodes at once takes a tenth of a second
-FAILING_LIMIT_S = 30.0  # for so long decisions may fail before we count as stuck: a restart may help, waiting will not
+AWAITED_PAUSE_S = 0.5  # while nothing may be decided yet: the awaited lists may not come
+STUCK_AFTER_S = 30.0  # deciding 5,000 nodes at once takes a tenth of a second
+# when decisions have failed for so long, the thread counts as stuck: a restart may help, and waiting will not
+FAILING_LIMIT_S = 30.0
 NOBODY_SPEAKS = "its selector matches no pod on any node; see healthPods of the gate, and readygate doctor"
 REMEDY = "see the line `watch failed` of each; the rights are in the Roles of the playbooks"
 
@@ -42,9 +43,9 @@ class Evidence(Protocol):
 class Decider:
     """A Service with one thread, which calls turn().
 
-    surroundings(): the newest; whoever changes them calls wake(). unread(): what of it could not be read yet.
-    on_release(nodes): refused nodes have opened. on_decided(before, decided, monotonic): another snapshot is in force
-    than before, also the first. Neither may block.
+    surroundings(): the newest; whatever changes them calls wake(). unread(): optional lists that were not read yet.
+    on_release(nodes): refused nodes have opened. on_decided(before, decided, monotonic): another snapshot is in force,
+    also the first. Neither may block.
     """
 
     name = "decider"
@@ -73,21 +74,21 @@ class Decider:
         self._monotonic = monotonic
         self._wall = wall
         self._sleep = sleep
-        self._ledger = Memory()
+        self._ledger = DecisionMemory()
         self._unheard = SilentGates()
         self._decided_at = -math.inf
         self._failing_since: float | None = None
         self._loop = Loop(
             "decider", self.turn, stuck_after_s=STUCK_AFTER_S, first_pause_s=math.inf, monotonic=monotonic
         )
-        # A Service by its loop, but for failures that last.
+        # The loop makes this a Service; healthy() adds failures that last.
         self.start, self.stop, self.wake = self._loop.start, self._loop.stop, self._loop.wake
 
     def healthy(self, monotonic: float) -> bool:
         return self._loop.healthy(monotonic) and self.deciding(monotonic)
 
     def turn(self) -> float:
-        """Decides on what has changed; seconds until it must be called again although nothing changes."""
+        """Decides on all changes. Returns the seconds until it must be called again without a change."""
         early_s = self._decided_at + APART_S - self._monotonic()
         if early_s > 0:
             self._sleep(min(early_s, APART_S))
@@ -116,12 +117,13 @@ class Decider:
         return max(0.0, due_at - self._monotonic())
 
     def deciding(self, monotonic: float) -> bool:
-        """False while decisions have failed for longer than the limit: what is published is older than it looks."""
+        """Returns False while decisions have failed for longer than the limit: the published snapshot is older than it
+        looks."""
         failing_since = self._failing_since
         return failing_since is None or monotonic - failing_since <= FAILING_LIMIT_S
 
     def _publish(self, decided: Decided) -> bool:
-        """Whether it is another snapshot."""
+        """Publishes a decision. Returns whether it is another snapshot."""
         if decided.snapshot is self._board.snapshot and self._board.filled:
             return False
         if not self._board.filled and (unread := self._unread()):
@@ -141,7 +143,7 @@ class Decider:
             log.info("a health pod speaks to the gate again", extra={"gate": one.gate})
 
     def _tell(self, before: Snapshot, decided: Decided, monotonic: float) -> None:
-        """After all else: what fails here keeps no decision from being published."""
+        """Last of all: a failure here must not prevent a publication."""
         self._on_decided(before, decided, monotonic)
         for line in lines(before, decided.snapshot, decided.changed):
             (log.warning if line.level == "warning" else log.info)(line.message, extra=line.facts)

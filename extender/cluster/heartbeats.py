@@ -1,11 +1,11 @@
-"""Heartbeats of one kind, by Leases: those of the kubelets in kube-node-lease, those of the agents on the nodes in our
-own namespace. A store for each: how old the Lease of each node is, and whose is too old.
+"""Heartbeats of one kind, as Leases: those of the kubelets in kube-node-lease, or those of the agents in readygate's
+namespace. A thread-safe store of the age of each node's Lease.
 
-Ages count by the rules of `heartbeat`: by our own clock, only while all was read that there was to read, and of many
-that fall silent together none is lost by that alone. All at once is more likely our own blindness, or a namespace in
-which nobody may write. A node without such a Lease is not judged by it, so agents may come and go one by one.
+`lease_age` has the rules: ages are measured by the extender's own clock and count only while everything was read. When
+many nodes fall silent together, none is lost by that alone: more likely the extender sees no events, or nothing can be
+written in that namespace. A node without such a Lease is not judged by it, so agents may come and go one by one.
 
-An agent writes its Lease every few seconds, a kubelet every ten; so a node that dies closes within ten seconds, not 25.
+An agent writes its Lease every few seconds, a kubelet every ten; so a dead node closes within ten seconds, not 25.
 """
 
 import math
@@ -17,17 +17,18 @@ from typing import NamedTuple, Protocol
 from extender.cluster import observed
 from extender.cluster.lease_age import INTERVALS_MIN, LeaseAges
 
-LOOKS_APART_S = 0.5  # ages are looked at no more often: with thousands of Leases some are always about to be due
+LOOKS_APART_S = 0.5  # seconds between checks of the ages: with thousands of Leases some are always about to expire
 
 
 def of_an_agent(lease: observed.Lease) -> bool:
-    """Its holder is the node that it is named after; the Lease of the extenders themselves is held by one of them."""
+    """Returns whether the Lease is an agent's: its holder is the node in its name. An extender's Lease has another
+    holder."""
     return lease.spec.holder_identity == lease.metadata.name
 
 
 class Kind(NamedTuple):
-    """stale_s: a watch that has been silent for so long closes no node, nor keeps one closed. intervals: as of
-    `heartbeat`. counts: whether a Lease is one of these."""
+    """A kind of heartbeats. stale_s: a watch that was silent for so long neither closes a node nor keeps one closed.
+    intervals: as of `lease_age`. counts: whether a Lease is of this kind."""
 
     stale_s: float
     intervals: float = INTERVALS_MIN
@@ -35,12 +36,13 @@ class Kind(NamedTuple):
 
 
 KUBELETS = Kind(120.0)
-# With three, agents that become slower are none that are silent: each says so itself, whatever limit the extender has.
+# With three, an agent that becomes slower is not silent: its Lease holds its own interval, whatever limit the extender
+# has.
 AGENTS = Kind(30.0, 3.0, of_an_agent)
 
 
 class Watch(Protocol):
-    """What is asked of the reflector of these Leases. last_word, list_began: monotonic seconds, None before the
+    """The part of the Leases' reflector that is used here. last_word, list_began: monotonic seconds, None before the
     first. list_ahead_s: as of Reflector."""
 
     last_word: float | None
@@ -52,11 +54,11 @@ class Watch(Protocol):
 
 
 class Heartbeats:
-    """A store of kube.reflector, what the reader beside it asks, and what the index asks. Thread-safe.
+    """A store of kube.reflector that the lease reader and the index also use. Thread-safe.
 
-    limit_s: age of a Lease from which on its node is lost. on_change(): called from any thread, outside of our lock,
-    when it is time to look; on_read_due(): alike, when leases_due_at() has become now; neither may block. watch(): what
-    fills us, None without.
+    limit_s: age of a Lease from which its node is lost. on_change(): called from any thread, outside the lock, when it
+    is time to check; on_read_due(): alike, when leases_due_at() has become now; neither may block. watch(): the
+    reflector, None without.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Heartbeats:
         self._lock = threading.Lock()
         self._beats = LeaseAges(limit_s, kind.intervals)
         self._listed = False  # once
-        self._read_at = -math.inf  # beside the watch
+        self._read_at = -math.inf  # by the lease reader
         self._lost: frozenset[str] = frozenset()
         self._looked_at = -math.inf
         self._look_now = False  # a Lease has changed more than its age
@@ -97,7 +99,8 @@ class Heartbeats:
         self._on_change()
 
     def upsert(self, lease: observed.Lease) -> None:
-        """Hundreds of times a second: wakes nobody but for a node that was lost, or an age that is due earlier."""
+        """Called hundreds of times a second: wakes a thread only for a node that was lost, or an age that expires
+        earlier."""
         if not self._is_ours(lease):
             return
         renewal = observed.renewal(lease)
@@ -120,19 +123,19 @@ class Heartbeats:
         self._on_change()
 
     def heard(self) -> None:
-        """Of the API server, by another watch."""
+        """Records an answer of the API server to another watch."""
         with self._lock:
             self._beats.heard(self._monotonic())
 
-    # The reader of Leases beside their watch.
+    # For the lease reader.
 
     def leases_due_at(self) -> float:
-        """Monotonic seconds at which a list of the Leases beside their watch is wanted; infinite while none is."""
+        """Returns the monotonic time at which an additional list of the Leases is needed; infinite while none is."""
         with self._lock:
             return self._beats.read_due_at()
 
     def read_leases(self, leases: Sequence[observed.Lease], began: float) -> None:
-        """All Leases, asked for at `began` (monotonic)."""
+        """Takes an additional list. began: when it was requested, monotonic."""
         renewals = [observed.renewal(lease) for lease in leases if self._is_ours(lease)]
         with self._lock:
             self._read_at = began
@@ -143,26 +146,26 @@ class Heartbeats:
         self._on_change()
 
     def leases_unread(self) -> None:
-        """They could not be had."""
+        """Records that such a list failed."""
         with self._lock:
             self._beats.failed()
 
     def heard_since(self) -> bool:
-        """Whether the API server was heard of since then."""
+        """Returns whether the API server has answered anything since then."""
         with self._lock:
             return not self._beats.unheard
 
-    # The index.
+    # For the index.
 
     @property
     def awaited(self) -> bool:
-        """Whether the first list may still come."""
+        """Returns whether the first list may still come."""
         return not self._listed and self._watch() is not None
 
     def look(self, only_signal: Callable[[str], bool]) -> tuple[frozenset[str], float]:
-        """Nodes that are lost, as of the last look if it is not time for one; monotonic seconds when to look again.
+        """Returns the lost nodes, as of the last check if none is due, and the monotonic time of the next check.
 
-        only_signal(node): whether nothing else says that the node is lost.
+        only_signal(node): whether nothing else shows that the node is lost.
         """
         with self._lock:
             monotonic, watch = self._monotonic(), self._watch()
@@ -175,14 +178,14 @@ class Heartbeats:
             return self._lost, self._due_at(stale_at)
 
     def ask_if_due(self) -> None:
-        """After a look, outside of the caller's lock: that look may have found that a list is wanted."""
+        """Requests a list if one is needed. Called after look(), outside the caller's lock."""
         if self.leases_due_at() == -math.inf:
             self._on_read_due()
 
-    # For people.
+    # For the status API.
 
     def seen(self) -> dict[str, float]:
-        """By name of its Lease: monotonic seconds of its last beat."""
+        """Returns the monotonic time of the last heartbeat, by node."""
         with self._lock:
             return self._beats.seen()
 

@@ -1,7 +1,7 @@
-"""What is decided with beside nodes, kept as surroundings: where DaemonSets can run, and what operators have ordered.
+"""Inputs of decisions that are not of a node: where DaemonSets can run, and the orders of operators.
 
-Three lists at most of small objects. While the API server is away the last known stays. None of them is required: a
-right that is missing must not keep an extender from answering; see `missing`.
+These are at most three lists of small objects. While the API server is away the last known ones stay. None is required:
+a missing right must not keep an extender from answering; see `missing`.
 """
 
 import logging
@@ -19,10 +19,11 @@ ORDERS = "orders"  # the name of its cache
 
 
 class PlacementInputs:
-    """surroundings: the newest. missing: which lists have not come yet, by the names of their caches.
+    """The current inputs. surroundings: the newest. missing: lists that have not come yet, by the names of their
+    caches.
 
-    daemon_sets: by gate, namespace and name of the DaemonSet that is named for it. config_map: name of that of the
-    orders, None = there are none. on_change(): as of Index.
+    daemon_sets: by gate, namespace and name of its DaemonSet. config_map: name of the orders' ConfigMap, None = no
+    orders. on_change(): as of Index.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class PlacementInputs:
 
     @property
     def namespaces(self) -> Sequence[str]:
-        """Where DaemonSets are to be listed."""
+        """Returns the namespaces in which DaemonSets are listed."""
         return tuple(dict.fromkeys(namespace for namespace, _ in self._daemon_sets.values()))
 
     # Stores of the reflectors.
@@ -74,7 +75,7 @@ class PlacementInputs:
         self._tell(changed)
 
     def replace_orders(self, config_maps: Sequence[objects.ConfigMap]) -> None:
-        """An empty list is an answer too: nobody has ordered anything."""
+        """Takes the ConfigMaps. An empty list counts as read: there are no orders."""
         data = next((one.entries for one in config_maps if one.metadata.name == self.config_map), None)
         orders = parse_orders(data)
         with self._lock:
@@ -110,7 +111,7 @@ class PlacementInputs:
         return self._remade() or first
 
     def _remade(self) -> bool:
-        """Whether it is another one now."""
+        """Makes the surroundings again. Returns whether they differ."""
         before, made = self.surroundings, self._made()
         if made == before:
             return False
@@ -131,7 +132,7 @@ class PlacementInputs:
 
 
 def daemon_sets_of(namespace: str) -> str:
-    """The name of this list, as of its cache."""
+    """Returns the name of this list, which is its cache's."""
     return f"daemonsets/{namespace}"
 
 

@@ -1,8 +1,8 @@
-"""How pods start, as the API server reports it: those that are bound and do not run yet, and those that were rejected.
+"""How pods start, as the API server reports it: pods that are bound and do not run yet, and rejected pods.
 
-One watch of the cluster that leaves out what runs or has succeeded: of 150,000 pods it lists a few hundred and those
-that have failed (the controller manager keeps 12,500 of them at most). A pod that comes to run leaves it. Nothing of a
-pod is kept but what `policy.starts` needs, and that for minutes; the uid of a rejected one until it is gone.
+One watch of the cluster leaves out pods that run or have succeeded: of 150,000 pods it lists a few hundred and those
+that have failed (the controller manager keeps 12,500 of them at most). A pod that starts to run leaves it. Only what
+`policy.pod_starts` needs is kept of a pod, for minutes; the uid of a rejected pod is kept until it is gone.
 
 A pod whose own volumes may keep it from starting is no evidence against its node. A kubelet mounts all volumes before
 it makes the sandbox, and does not report which one it waits for. So a pod without a sandbox counts only if the kubelet
@@ -27,14 +27,14 @@ SELECTOR = "spec.nodeName!=,status.phase!=Running,status.phase!=Succeeded"
 LOOKS_APART_S = 1.0
 FAILED, PENDING = "Failed", "Pending"
 NAME_LIMIT = 128
-# Reasons of a kubelet that rejects a pod for what is wrong with its node. All others tell of the pod, of a node that is
-# full, or of one that is shut down.
+# Reasons with which a kubelet rejects a pod because its node is faulty. Other reasons are about the pod, a full node,
+# or a node that shuts down.
 REJECTED = frozenset({"UnexpectedAdmissionError", "InvalidNodeInfo"})
-BROKEN = frozenset({"CreateContainerError"})  # of a container that waits
-# ConfigMaps that a controller makes in each namespace, with the one key that is in them.
+BROKEN = frozenset({"CreateContainerError"})  # of a waiting container
+# ConfigMaps that a controller creates in each namespace, with their only key.
 PUBLISHED = {"kube-root-ca.crt": "ca.crt", "openshift-service-ca.crt": "service-ca.crt"}
 MEDIA = frozenset({"", "Memory"})  # huge pages of a size may be missing
-# Whose pods cannot go elsewhere: each node has its own.
+# Controllers whose pods cannot go elsewhere: each node has its own.
 BOUND_TO_NODES = frozenset({"DaemonSet", "Node"})
 
 
@@ -77,7 +77,7 @@ class _Named(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Source(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Of a projected volume."""
+    """A source of a projected volume."""
 
     service_account_token: dict[str, object] | None = None
     downward_api: dict[str, object] | None = msgspec.field(default=None, name="downwardAPI")
@@ -90,7 +90,7 @@ class _Projected(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Volume(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The kinds that a kubelet makes by itself. One without any of them is of another kind."""
+    """The kinds of volumes that a kubelet makes itself. A volume without any of them is of another kind."""
 
     empty_dir: _EmptyDir | None = None
     downward_api: dict[str, object] | None = msgspec.field(default=None, name="downwardAPI")
@@ -111,13 +111,12 @@ class StartingPod(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodStarts:
-    """A store of kube.reflector, and the index's view of it. Thread-safe.
+    """A store of kube.reflector that the index also uses. Thread-safe.
 
-    asked(): whether kube-scheduler is known to have asked about the pod, and to have been left its node; memory only.
-    on_change(): called from any thread, outside of the lock, when it is time to look; must not block.
-    heard(): when the server last reported, monotonic seconds.
-    ahead_s(): of the current list, as Reflector.list_ahead_s: the server's times are compared with its own clock.
-    wall: this machine's clock, used where the server does not report its own.
+    asked(): whether kube-scheduler is known to have asked about the pod, and the answer left the pod its node; memory
+    only. on_change(): called from any thread, outside the lock, when it is time to check; must not block. heard(): when
+    the server last reported, monotonic seconds. ahead_s(): of the current list, as Reflector.list_ahead_s: the server's
+    times are compared with its own clock. wall: this machine's clock, used if the server does not report its own.
     """
 
     def __init__(
@@ -140,12 +139,12 @@ class PodStarts:
         self._starts = Starts(rule, asked)
         self._found: Mapping[str, str] = {}
         self._looked_at = -math.inf
-        self._moved = False  # something was told since the last look
+        self._moved = False  # something was reported since the last check
 
     # The store.
 
     def replace(self, pods: Sequence[StartingPod]) -> None:
-        """Of those that have left meanwhile nobody knows whether they run."""
+        """Takes a whole list. Whether pods run that have left it in the meantime is unknown."""
         listed = {pod.metadata.uid for pod in pods}
         with self._lock:
             monotonic, ahead_s = self._monotonic(), self._ahead_s()
@@ -166,7 +165,8 @@ class PodStarts:
             self._on_change()
 
     def remove(self, pod: StartingPod) -> None:
-        """It runs, or it is gone: that one had been told to end before, but where somebody used force."""
+        """Takes a pod that runs or is gone. A gone pod was marked for deletion before, unless it was deleted by
+        force."""
         with self._lock:
             deleted = pod.metadata.deletion_timestamp is not None
             self._starts.ended(pod.metadata.uid, deleted=deleted, at=self._monotonic())
@@ -174,10 +174,10 @@ class PodStarts:
         if not waked:
             self._on_change()
 
-    # The index.
+    # For the index.
 
     def look(self) -> tuple[Mapping[str, str], float]:
-        """The nodes that are black holes, with what is to be seen there; monotonic seconds when to look again."""
+        """Returns the nodes that are black holes, with the evidence; and the monotonic time of the next check."""
         with self._lock:
             monotonic = self._monotonic()
             if monotonic >= self._due_at():
@@ -185,7 +185,7 @@ class PodStarts:
                 self._found = self._starts.look(monotonic, self._heard())
             return self._found, self._due_at()
 
-    # For people.
+    # For the status API.
 
     def sizes(self) -> Mapping[str, int]:
         with self._lock:
@@ -215,7 +215,7 @@ class PodStarts:
 
 
 def _controller(owners: Iterable[OwnerReference] | None) -> OwnerReference | None:
-    """Of a pod that could as well be elsewhere."""
+    """Returns the controller of a pod that could be placed elsewhere."""
     owner = next((one for one in owners or () if one.controller is True), None)
     return None if owner is None or not owner.uid or owner.kind in BOUND_TO_NODES else owner
 
@@ -223,7 +223,7 @@ def _controller(owners: Iterable[OwnerReference] | None) -> OwnerReference | Non
 def _attempt(pod: StartingPod, owner: OwnerReference) -> Attempt:
     meta, spec, status = pod.metadata, pod.spec, pod.status
     sandbox = _condition(status, contract.CONDITION_POD_READY_TO_START_CONTAINERS)
-    # Kubelets before 1.29 do not say so; the address comes with the sandbox, but for those in the host's network.
+    # Kubelets before 1.29 do not report the sandbox; the address comes with it, except for pods in the host's network.
     able = status.pod_ip != "" if sandbox is None else sandbox.status == contract.STATUS_TRUE
     waiting = [
         one.state.waiting.reason
@@ -248,13 +248,13 @@ def _attempt(pod: StartingPod, owner: OwnerReference) -> Attempt:
 
 
 def _of_kubelet(volume: _Volume) -> bool:
-    """Whether the kubelet makes the volume itself: once there is a sandbox, it is there."""
+    """Returns whether the kubelet makes the volume itself: it is there once there is a sandbox."""
     kinds = (volume.empty_dir, volume.downward_api, volume.config_map, volume.secret, volume.projected)
     return any(kind is not None for kind in kinds)
 
 
 def _comes_by_itself(volume: _Volume) -> bool:
-    """Whether nothing of the pod's namespace can keep the kubelet from mounting the volume."""
+    """Returns whether nothing of the pod's namespace can keep the kubelet from mounting the volume."""
     if volume.empty_dir is not None:
         return volume.empty_dir.medium in MEDIA
     if volume.projected is not None:
@@ -277,8 +277,8 @@ def _optional(of: _Named | None) -> bool:
 
 
 def _age_s(pod: StartingPod, wall: float) -> float:
-    """How long it has been bound, as its objects tell it; 0 where nothing does. The server's word counts before that of
-    a kubelet, whose clock may be one thing more that is wrong with its node."""
+    """Returns for how long the pod has been bound, by its object; 0 if unknown. The server's time comes before the
+    kubelet's, whose clock may be wrong, too."""
     scheduled = _condition(pod.status, contract.CONDITION_POD_SCHEDULED)
     text = (None if scheduled is None else scheduled.last_transition_time) or pod.status.start_time
     try:

@@ -1,6 +1,7 @@
-"""Pure: gates to which no health pod at all speaks, for so long that it is no roll-out.
+"""Pure: gates without any health pod, for longer than a roll-out takes.
 
-Most often their selector matches nothing: a fault of the configuration that shows as nodes without a health pod.
+The usual cause is a selector that matches nothing: a fault of the configuration that looks like nodes without a health
+pod.
 """
 
 import math
@@ -8,18 +9,19 @@ from collections.abc import Collection
 
 from extender.cluster.health_pods import GatePods
 
-AFTER_S = 120.0  # a DaemonSet that was just made has its first pods by then
+AFTER_S = 120.0  # a new DaemonSet has its first pods by then
 
 
 class SilentGates:
-    """Each is told once, and once that it is heard again. Not thread-safe."""
+    """Gates that are or were silent. Each is returned once, and once when it has health pods again. Not thread-safe."""
 
     def __init__(self) -> None:
         self._since: dict[GatePods, float] = {}
         self._told: set[GatePods] = set()
 
     def turn(self, silent: Collection[GatePods], monotonic: float) -> tuple[list[GatePods], list[GatePods]]:
-        """silent: those of which nothing is found at present. Who is to be told of now, and who is heard again."""
+        """Returns the gates to report as silent now, and those that have health pods again. silent: gates without one
+        at present."""
         again = [one for one in self._since if one not in silent]
         back = [one for one in again if one in self._told]
         for one in again:
@@ -33,5 +35,5 @@ class SilentGates:
 
     @property
     def due_at(self) -> float:
-        """Monotonic seconds when the next one is to be told of, if nothing changes; infinite if none is."""
+        """Returns the monotonic time when the next gate must be reported, if nothing changes; infinite if none."""
         return min((at + AFTER_S for one, at in self._since.items() if one not in self._told), default=math.inf)

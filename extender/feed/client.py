@@ -1,6 +1,6 @@
-"""What is still to be told to one who follows, a frame at a time: the next one is made when the last one has left.
+"""One connection of the feed's server. It sends one frame at a time, and makes the next one when the last has left.
 
-So one who reads slowly gets fewer, larger steps, and nothing queues up for it.
+So a slow reader gets fewer and larger steps, and nothing queues up for it.
 """
 
 import os
@@ -19,13 +19,13 @@ from extender.why.journal import Journal
 
 STATUS_EVERY_S = 1.0
 BEATS_EVERY_S = 5.0  # kubelets renew every ten
-LOOK_EVERY_S = 0.2  # at the decisions: what changes meanwhile goes together
-STEPS_AT_ONCE = 5000  # of what is remembered, in some frames
+LOOK_EVERY_S = 0.2  # at the decisions: changes within this time are sent together
+STEPS_AT_ONCE = 5000  # of the history, in some frames
 NOTHING: Iterator[wire.Frame | None] = iter(())
 
 
 class Published(Protocol):
-    """What is told."""
+    """What is sent."""
 
     @property
     def settings(self) -> Settings: ...
@@ -40,15 +40,16 @@ class Published(Protocol):
 
 
 class FeedClient:
-    """One connection, non-blocking. left_at: monotonic, when a byte last left, or all had; it is cut by its age."""
+    """One non-blocking connection. left_at: monotonic time when a byte last left, or nothing was left to send; a
+    connection is cut when that is too long ago."""
 
     def __init__(self, connection: socket.socket, published: Published, *, monotonic: float) -> None:
         self.connection = connection
         self.left_at = monotonic
         self._published = published
-        self._told: Snapshot = NO_SNAPSHOT  # of this all has been told
+        self._told: Snapshot = NO_SNAPSHOT  # everything of this was sent
         self._telling: Snapshot = NO_SNAPSHOT
-        self._complete = False  # whether a first snapshot was told
+        self._complete = False  # whether a first snapshot was sent
         self._orders = published.orders
         first: list[wire.Frame | None] = [
             wire.Hello(wire.PROTOCOL, os.getpid()),
@@ -57,7 +58,7 @@ class FeedClient:
             wire.Ordered.of(self._orders),
         ]
         self._frames: Iterator[wire.Frame | None] = iter(first)
-        self._serial = -1  # of the journal's step until which all was told, or is being told by what follows
+        self._serial = -1  # the journal's step up to which everything was sent, or is in the frames that follow
         self._remembered_at = monotonic
         self._remembered: Iterator[wire.Frame] = iter(())
         self._out = memoryview(b"")
@@ -67,11 +68,11 @@ class FeedClient:
 
     @property
     def blocked(self) -> bool:
-        """Whether bytes wait that it would not take."""
+        """Returns whether bytes wait that the peer does not accept."""
         return bool(self._out)
 
     def step(self, monotonic: float) -> bool:
-        """Sends one frame at most; whether there may be more at once. Raises OSError when it is gone."""
+        """Sends at most one frame. Returns whether there may be more at once. Raises OSError when the peer is gone."""
         if not self._out:
             self.left_at = monotonic
             try:
@@ -108,7 +109,7 @@ class FeedClient:
         if self._published.board.filled and (snapshot is not self._told or not self._complete):
             self._telling = snapshot
             frames = wire.changes(self._told, snapshot)
-            # Whoever follows learns at once that there are verdicts, not within a second.
+            # The first snapshot is sent at once, and not up to a second later.
             return frames if self._complete else chain(frames, [wire.Said(self._published.status())])
         if self._complete and monotonic >= self._beats_at:
             self._beats_at = monotonic + BEATS_EVERY_S
@@ -116,7 +117,7 @@ class FeedClient:
         return self._next_remembered(monotonic)
 
     def _next_remembered(self, monotonic: float) -> Iterator[wire.Frame | None]:
-        """One frame of what is remembered: it may be megabytes, and decisions come first."""
+        """Returns one frame of the history. The history may have megabytes, and decisions come first."""
         frame = next(self._remembered, None)
         if frame is None and self._complete and monotonic >= self._remembered_at:
             self._remembered_at = monotonic + LOOK_EVERY_S

@@ -1,7 +1,7 @@
-"""The people's end of the feed: a Source whose board and status follow those of another process.
+"""The receiving end of the feed: a Source whose board and status are copies of another process's.
 
-While the feed is away the last ones stay, and why_not() says so; they end as those of the other process do, when
-nothing was heard from the API server for longer than the limit.
+While the feed is away the last copies stay, and why_not() reports it. They end as those of the other process do, when
+the API server has not answered for longer than the limit.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from extender.why.journal import Journal
 
 log = logging.getLogger(__name__)
 
-SILENT_AFTER_S = 5.0  # the other end says something each second
+SILENT_AFTER_S = 5.0  # the other end sends something each second
 RECEIVE_BYTES = 256 * 1024
 STUCK_AFTER_S = 30.0
 LOGGED_MAX = 32
@@ -43,9 +43,9 @@ AGAIN = Backoff(first_s=0.05, limit_s=0.5, jitter=0.2)
 class Replica:
     """A View and a Service with one thread, which calls turn().
 
-    settings: what the answers follow from until the other process has said what it decides by; then that, from the
-    first decisions made by it on. counts: of what is answered here. calls: those that the other process answers.
-    orders: as the other process has read them.
+    settings: the own ones until the other process has sent its own; then those, from the first decisions made by them.
+    counts: of requests answered here. calls: of requests that the other process answers. orders: as the other process
+    has read them.
     """
 
     name = "mirror"
@@ -61,8 +61,8 @@ class Replica:
         self._rule(settings)
         self.counts = Counts()
         self.calls = Lately()
-        self.attempts = None  # what is asked here is no attempt of kube-scheduler's
-        self.board = Board(lambda _: None)  # a refusal here makes no kick: the other process gives those
+        self.attempts = None  # a request here is no attempt of kube-scheduler's
+        self.board = Board(lambda _: None)  # a refusal here causes no kick: the other process sends those
         self.monotonic = monotonic
         self._random = random
         self._path = path
@@ -72,15 +72,15 @@ class Replica:
         self.journal = Journal(steps_max=0)
         self._next: dict[
             str, dict[str, Decision]
-        ] = {}  # by gate, the decisions that Complete makes the next snapshot of
+        ] = {}  # by gate, the decisions that Complete turns into the next snapshot
         self._changed: set[str] = set()  # gates for which these differ from the newest snapshot
-        self._ruled: Settings | None = None  # what it is made by, if that is other than the newest was
+        self._ruled: Settings | None = None  # its settings, if they differ from those of the newest
         self._status: Status | None = None
         self._beats: dict[str, float] = {}
         self._fault: str | None = "not connected yet"  # None while connected
         # Until a connection has lasted for SILENT_AFTER_S: each one costs the other process a whole snapshot.
         self._again = AGAIN
-        self._logged: set[object] = set()  # faults, and who was followed
+        self._logged: set[object] = set()  # faults, and process ids that were followed
         self._since = monotonic()  # of this connection
         self._loop = Loop(
             "mirror",
@@ -92,11 +92,11 @@ class Replica:
         )
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
-    # ---- what people are shown
+    # ---- for the status API
 
     @property
     def connected(self) -> bool:
-        """Whether the other process is heard."""
+        """Returns whether the other process is connected and not silent."""
         return self._fault is None
 
     def status(self) -> Status | None:
@@ -125,7 +125,7 @@ class Replica:
     # ---- the thread
 
     def turn(self) -> float:
-        """Connects, or takes what has come; seconds until the next turn."""
+        """Connects, or reads what has come. Returns the seconds until the next turn."""
         try:
             if self._connection is None:
                 self._connection = self._connect()
@@ -194,10 +194,10 @@ class Replica:
     def _rule(self, settings: Settings) -> None:
         self.settings = settings
         self.exemptions: Rules = rules_of(settings)
-        self.classes: Classes = classes_of(settings)  # nobody here reads claims, so every one counts
+        self.classes: Classes = classes_of(settings)  # claims are not read here, so every one counts
 
     def _remember(self, entries: Sequence[Entry]) -> None:
-        """Until the first Anew of a connection comes, what the last one has told stays."""
+        """Applies entries. Until the first Reset of a connection, the history of the last connection stays."""
         try:
             for entry in entries:
                 self.journal.write(entry)
@@ -205,7 +205,7 @@ class Replica:
             raise FeedError(f"it does not follow what was told before: {e}") from e
 
     def _swap(self, gates: Sequence[wire.Gate], cap: int | None) -> None:
-        """All of _next is the new snapshot; _next stays for the changes to come."""
+        """Makes all of _next the new snapshot; _next stays for later changes."""
         before = self.board.snapshot
         states = {gate.name: self._state(gate, before.gates.get(gate.name)) for gate in gates}
         nodes = before.nodes

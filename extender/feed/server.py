@@ -1,7 +1,7 @@
-"""The verbs' end of the feed: one thread for all who follow. Nothing here may make a filter request wait.
+"""The sending end of the feed: one thread for all clients. Nothing here may make a filter request wait.
 
-It looks at the newest snapshot by itself, five times a second while somebody follows, and never is told of one: so the
-thread that decides knows nothing of it. It gives up the interpreter after each frame.
+It polls for the newest snapshot five times a second while there is a client, and nothing calls it: so the deciding
+thread does not depend on it. It releases the interpreter after each frame.
 """
 
 import logging
@@ -21,7 +21,7 @@ from extender.feed.wire import FeedError
 log = logging.getLogger(__name__)
 
 FOLLOWERS_MAX = 4
-CLAIM_EVERY_S = 2.0  # while somebody else has the path
+CLAIM_EVERY_S = 2.0  # while another process has the path
 LOOK_AT_PLACE_EVERY_S = 5.0
 YIELD_S = 0.001  # between two frames: a filter call that waits for the interpreter gets it
 STALLED_AFTER_S = 10.0
@@ -29,7 +29,7 @@ STUCK_AFTER_S = 30.0
 
 
 class FeedServer:
-    """A Service. A path that cannot be had is logged and tried again: kube-scheduler is answered without a feed."""
+    """A Service. A path that cannot be used is logged and tried again: kube-scheduler is answered without a feed."""
 
     name = "feed"
 
@@ -41,7 +41,7 @@ class FeedServer:
         self._selector: selectors.BaseSelector | None = None  # made by the thread itself
         self._woken: int | None = None  # an eventfd, readable once stop() was called
         self._complained = ""
-        self._refused_at: dict[str, float] = {}  # when each cause was told last
+        self._refused_at: dict[str, float] = {}  # when each cause was last logged
         self._loop = Loop(
             "feed",
             self.turn,
@@ -53,7 +53,7 @@ class FeedServer:
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
     def turn(self) -> float:
-        """One wait for something to do, and that; seconds until the next turn."""
+        """Waits once for something to do, and does it. Returns the seconds until the next turn."""
         selector = self._selector or self._open()
         if self._place.listener is None and not self._claim(selector):
             return CLAIM_EVERY_S
@@ -96,7 +96,8 @@ class FeedServer:
         return True
 
     def _accept(self, selector: selectors.BaseSelector, listener: socket.socket) -> float:
-        """Seconds to pause: one for whom there is no descriptor stays, and would be found again at once."""
+        """Accepts one client. Returns the seconds to pause: without a descriptor the client stays in the backlog, and
+        epoll would report it again at once."""
         try:
             connection, _ = listener.accept()
         except OSError:
@@ -112,18 +113,18 @@ class FeedServer:
         return 0.0
 
     def _refused(self, cause: str, pid: int, uid: int) -> None:
-        """Who is refused tries again twice a second."""
+        """Logs a refusal at intervals: a refused client tries again twice a second."""
         monotonic = self._monotonic()
         if monotonic - self._refused_at.get(cause, -math.inf) >= LOG_AGAIN_S:
             self._refused_at[cause] = monotonic
             log.warning("connection to the feed refused", extra={"cause": cause, "peer_pid": pid, "peer_uid": uid})
 
     def _heard(self, connection: socket.socket) -> None:
-        """They have nothing to say: it is their end, or none of ours."""
+        """Handles bytes of a client. Clients send nothing, so it has ended, or is no readygate process."""
         self._drop(connection)
 
     def _step_all(self) -> bool:
-        """Whether there is more to be sent at once."""
+        """Sends one frame to each client. Returns whether there is more to send at once."""
         more = False
         for connection, follower in list(self._followers.items()):
             try:

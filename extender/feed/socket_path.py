@@ -1,11 +1,11 @@
-"""The path of the feed's socket: who may have it, and who may connect.
+"""The path of the feed's socket: which process may own it, and which user may connect.
 
-Any user of the host may try to connect, and the file may be anything. So the folder is one that nobody else writes to,
-the socket is its owner's alone, and both ends look at the user of the other one.
+Any user of the host may try to connect, and the file may be anything. So no other user may write to its folder, only
+the socket's owner may use it, and both ends check the user of the peer.
 
-A reload has two workers for a while, and the new one takes the path over: it binds another name and renames it, so the
-path always leads to a socket. What it never takes is a file that is no socket, or one that a process of somebody else
-is serving. Nobody removes the path: a file left by a dead process harms nobody, and whoever comes next replaces it.
+During a reload there are two workers, and the new one takes the path over: it binds another name and renames it, so the
+path always leads to a socket. It never takes a file that is no socket, or a socket that another user's process serves.
+Nothing removes the path: a file of a dead process does no harm, and the next process replaces it.
 """
 
 import os
@@ -24,7 +24,8 @@ _CREDENTIALS = struct.Struct("3i")
 
 @contextmanager
 def address_of(path: Path) -> Iterator[str]:
-    """What to bind or connect to: the kernel takes 107 bytes, and a path may have more. Raises OSError."""
+    """Returns the address to bind or connect to: the kernel accepts 107 bytes, and a path may have more. Raises
+    OSError."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{folder}/{path.name}"
@@ -33,7 +34,8 @@ def address_of(path: Path) -> Iterator[str]:
 
 
 class SocketPath:
-    """A socket that listens at `path`. Construct, then claim() until it does not raise; ours() now and then."""
+    """A socket that listens at `path`. Construct it, then call claim() until it does not raise, and ours() now and
+    then."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -41,7 +43,7 @@ class SocketPath:
         self._bound: tuple[int, int] | None = None
 
     def claim(self) -> socket.socket:
-        """The listening socket, non-blocking. Raises FeedError, with what to do about it."""
+        """Returns the non-blocking listening socket. Raises FeedError with the remedy."""
         _keep_others_out(self.path.parent)
         _refuse_what_is_anothers(self.path)
         temporary = self.path.with_name(f".{os.getpid()}")
@@ -62,7 +64,7 @@ class SocketPath:
         return listener
 
     def ours(self) -> bool:
-        """Whether the path still leads to us, or to somebody alive who took it over."""
+        """Returns whether the path still leads to this process, or to a living one that took it over."""
         try:
             found = self.path.lstat()
         except OSError:
@@ -78,18 +80,18 @@ class SocketPath:
 
 
 def peer(connected: socket.socket) -> tuple[int, int]:
-    """(pid, uid) of the process at the other end, by the kernel."""
+    """Returns (pid, uid) of the peer process, from the kernel."""
     pid, uid, _ = _CREDENTIALS.unpack(connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     return pid, uid
 
 
 def trusted(uid: int) -> bool:
-    """Our own user, or root."""
+    """Returns whether the user is this process's own, or root."""
     return uid in (os.geteuid(), 0)
 
 
 def served_by(path: Path) -> int | None:
-    """Process id of whoever listens at the path; None if nobody does."""
+    """Returns the process id that listens at the path; None if there is none."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(PROBE_LIMIT_S)
         try:
@@ -97,7 +99,7 @@ def served_by(path: Path) -> int | None:
                 probe.connect(address)
         except (ConnectionRefusedError, FileNotFoundError):
             return None
-        except OSError:  # its backlog is full, or it may not be asked: somebody is there
+        except OSError:  # its backlog is full, or connecting is forbidden: a process is there
             return 0
         return peer(probe)[0]
 
@@ -127,7 +129,7 @@ def _refuse_what_is_anothers(path: Path) -> None:
 
 
 def _of_our_master(pid: int) -> bool:
-    """Whether it is a worker of the same master as we: then we are to take its place."""
+    """Returns whether the process is a worker of the same master: then this one replaces it."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -1,7 +1,7 @@
-"""Pure: what a decision has changed, as lines for the log.
+"""Pure: what a decision has changed, as log lines.
 
-A node is named while few change at once; beyond that a line says how many, as thousands of lines a second would be read
-by nobody and cost those who write them.
+Nodes are named while few change at once. Beyond that a line gives their number: nobody reads thousands of lines a
+second, and they take time to write.
 """
 
 from collections import Counter
@@ -12,11 +12,11 @@ from extender.policy.decision import Decision, GateState, Storm
 from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Snapshot
 
-NODES_NAMED = 50  # of one decision
+NODES_NAMED = 50  # in one decision
 
 
 class Line(NamedTuple):
-    """facts: what stands behind the message."""
+    """One log line. facts: the fields after the message."""
 
     level: Literal["info", "warning"]
     message: str
@@ -24,9 +24,9 @@ class Line(NamedTuple):
 
 
 def lines(before: Snapshot, after: Snapshot, changed: Mapping[str, Iterable[str]]) -> list[Line]:
-    """changed: by gate, the nodes whose Decision is another one than before, or is no more.
+    """Returns the lines. changed: by gate, the nodes whose Decision has changed or is gone.
 
-    The first snapshot is told by its storms and caps only.
+    Of the first snapshot only storms and caps are logged.
     """
     found = []
     for name, state in after.gates.items():
@@ -67,7 +67,7 @@ CLOSED, OPENED, HELD_OPEN, HELD_CLOSED = "node closed", "node opened", "node hel
 
 
 def _message(before: Decision | None, after: Decision) -> str:
-    """What is to be said of a node; "" for nothing."""
+    """Returns the message about a node, "" for none."""
     if after.reason != OPEN:
         if before is None or before.reason != after.reason:
             return CLOSED

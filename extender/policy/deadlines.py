@@ -1,15 +1,16 @@
-"""Pure: which name is due when, the earliest first. Used for what time alone changes: a grace, a kubelet's Lease.
+"""Pure: which name is due when, the earliest first. For changes that only time causes: a grace period, a kubelet's
+Lease.
 
-Setting a later time costs one store into a dictionary: the heap keeps the earlier entry, and finds out when it is that
-entry's turn. So there is one entry a name, however often its time moves on. Those of dropped names go when they are
-more than all others.
+Setting a later time costs one dictionary store: the heap keeps the earlier entry, and finds out when that entry is due.
+So there is one entry a name, however often its time moves. Entries of dropped names are removed when they outnumber all
+others.
 """
 
 import heapq
 import math
 from collections.abc import Iterable
 
-SPARE = 64  # entries, for which alone nothing is made anew
+SPARE = 64  # dropped entries that alone cause no new heap
 
 
 class Deadlines:
@@ -23,7 +24,7 @@ class Deadlines:
         return len(self._at)
 
     def set(self, name: str, at: float) -> bool:
-        """Whether next_at() is earlier now."""
+        """Sets the time of a name. Returns whether next_at() is earlier now."""
         self._at[name] = at
         if at >= self._entered.get(name, math.inf):
             return False
@@ -34,16 +35,17 @@ class Deadlines:
         self._at.pop(name, None)
 
     def next_at(self) -> float:
-        """Nothing is due before; infinite without any. May be too early, as it knows dropped and moved times too."""
+        """Returns a time before which nothing is due; infinite if empty. It may be too early, because of dropped and
+        moved times."""
         return self._heap[0][0] if self._heap else math.inf
 
     def due(self, at: float) -> list[str]:
-        """Names whose time is `at` or earlier; they are forgotten."""
+        """Returns the names whose time is `at` or earlier, and removes them."""
         found = []
         while self._heap and self._heap[0][0] <= at:
             entered_at, name = heapq.heappop(self._heap)
             if self._entered.get(name) != entered_at:
-                continue  # an earlier entry of this name has spoken for it
+                continue  # an earlier entry of this name was used already
             del self._entered[name]
             own = self._at.get(name, math.inf)
             if own <= at:

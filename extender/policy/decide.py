@@ -1,11 +1,11 @@
-"""Pure: what is decided on all nodes at all gates, from what is seen of them and what is remembered.
+"""Pure: decides all nodes at all gates, from their evidence and the memory of earlier decisions.
 
-    1 each node at each gate for itself     `rows`: evidence, verdict, orders, damping
-    2 the bad nodes of each gate together   `brakes`: storms, then caps; caps look at all armed gates at once
+    1 each node at each gate for itself     `node_rows`: evidence, verdict, orders, damping
+    2 the bad nodes of each gate together   `limits`: storms, then caps; caps count all armed gates together
     3 what changes by that                  decisions, the state of each gate, the snapshot
 
-A gate that is not armed is decided as if it were, with its own caps. What one event costs does not grow with the number
-of nodes: rows of others are not looked at, and what has not changed is shared with the snapshot before.
+A gate that is not armed is decided as if it were, with its own caps. The cost of one event does not grow with the
+number of nodes: rows of other nodes are not read, and unchanged parts are shared with the previous snapshot.
 """
 
 import math
@@ -21,7 +21,7 @@ from extender.policy.evidence import NodeEvidence, Surroundings
 from extender.policy.gates import Gate
 from extender.policy.layered_map import LayeredMap
 from extender.policy.limits import Competing, held_back, held_by_caps, held_by_storms, lingering, storms_of, turned
-from extender.policy.memory import Decided, GateMemory, Group, GroupMemory, Held, Memory, NextGate, Turn
+from extender.policy.memory import Decided, DecisionMemory, GateMemory, Group, GroupMemory, Held, NextGate, Turn
 from extender.policy.node_rows import Around, Row, row_of
 from extender.policy.orders import Kind, Orders
 from extender.policy.reasons import OPEN
@@ -31,7 +31,7 @@ from extender.policy.storm import StormRule, Weather, suspect
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What decides, by the configuration. gates: in the order of the file. storm: None = there are none."""
+    """The rules of the configuration. gates: in the order of the file. storm: None = no storms."""
 
     gates: tuple[Gate, ...]
     caps: Caps = field(default_factory=Caps)
@@ -45,7 +45,7 @@ Evidence = Mapping[str, NodeEvidence | None]
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """Stage 1 of a gate. rows: as of NextGate. touched: whether the brakes must look again."""
+    """The result of stage 1 for a gate. rows: as of NextGate. touched: whether stage 2 must run again."""
 
     gate: Gate
     armed: bool
@@ -57,11 +57,17 @@ class _Seen(msgspec.Struct, frozen=True):
 
 
 def decide(
-    rules: Rules, ledger: Memory, evidence: Evidence, surroundings: Surroundings, *, monotonic: float, wall: float
+    rules: Rules,
+    ledger: DecisionMemory,
+    evidence: Evidence,
+    surroundings: Surroundings,
+    *,
+    monotonic: float,
+    wall: float,
 ) -> Decided:
-    """Decides on the nodes given, None being a node that is no more, and leaves the ledger as it is.
+    """Decides the given nodes and leaves the memory unchanged. A node with evidence None is gone.
 
-    evidence: of all that has changed, of the nodes that are due, and of all nodes if ledger.anew().
+    evidence: of all changed nodes, of the due nodes, and of all nodes if memory.anew().
     """
     anew = ledger.anew(surroundings, wall)
     places: dict[tuple[str, str], Place] = {}
@@ -119,11 +125,11 @@ _NO_ROWS: Mapping[str, Row | None] = {}
 _NOBODY: Mapping[str, Held] = {}
 
 
-# Stage 1.
+# Stage 1: each node for itself.
 
 
 def _moved(rows: Mapping[str, Row], evidence: Evidence, gate: str, monotonic: float) -> Evidence:
-    """Those of the nodes to which something has happened at the gate: at most gates none when one pod changes."""
+    """Returns the nodes that have changed at the gate. When one pod changes, most gates have none."""
     moved = {}
     for name, seen in evidence.items():
         row = rows.get(name)
@@ -132,7 +138,7 @@ def _moved(rows: Mapping[str, Row], evidence: Evidence, gate: str, monotonic: fl
     return moved
 
 
-def _seen(gate: Gate, memory: GateMemory, ledger: Memory, moved: Evidence, around: Around) -> _Seen:
+def _seen(gate: Gate, memory: GateMemory, ledger: DecisionMemory, moved: Evidence, around: Around) -> _Seen:
     state = ledger.snapshot.gates.get(gate.name)
     closed: Mapping[str, str] = {} if state is None else state.closed
     rows: dict[str, Row | None] = {}
@@ -163,18 +169,18 @@ def _armed(gate: Gate, orders: Orders, wall: float) -> bool:
 
 
 def _stands_alike(one: Row | None, other: Row | None) -> bool:
-    """To the caps' fractions."""
+    """Returns whether the caps count both rows alike."""
     if one is None or other is None:
         return one is other
     same = one.counted == other.counted and one.uncounted == other.uncounted
     return same and (one.place is other.place or one.place == other.place)
 
 
-# Stage 2.
+# Stage 2: bad nodes together.
 
 
 def _groups(seen: Iterable[_Seen]) -> list[list[_Seen]]:
-    """Armed gates that refuse share caps; any other is counted as if it were alone."""
+    """Groups gates: armed gates that refuse share caps, and any other gate is counted alone."""
     together: list[_Seen] = []
     alone: list[list[_Seen]] = []
     for one in seen:
@@ -186,7 +192,7 @@ def _groups(seen: Iterable[_Seen]) -> list[list[_Seen]]:
 
 
 def _calm(members: Iterable[_Seen], storms: Mapping[str, tuple[Weather, ...]]) -> bool:
-    """Whether the brakes hold whom they held before."""
+    """Returns whether storms and caps hold the same nodes as before."""
     for one in members:  # noqa: SIM110 - a generator would cost more than all that it asks
         if one.touched or storms[one.gate.name] != one.memory.storms:
             return False
@@ -211,7 +217,7 @@ def _next_group(members: Sequence[_Seen], before: GroupMemory | None) -> GroupMe
 
 
 def _all_counted(members: Iterable[_Seen]) -> dict[str, Place]:
-    """The same of all nodes at once."""
+    """Counts all nodes again."""
     places: dict[str, Place] = {}
     beside: list[str] = []
     for one in members:
@@ -224,7 +230,8 @@ def _all_counted(members: Iterable[_Seen]) -> dict[str, Place]:
 
 
 def _counted_at(name: str, members: Iterable[_Seen]) -> Place | None:
-    """Where the node counts; None if at no gate, or if one closes it beside all caps."""
+    """Returns pool and zone in which the node counts; None if it counts at no gate, or if one closes it beside all
+    caps."""
     place = None
     for one in members:
         row = one.rows[name] if name in one.rows else one.memory.rows.get(name)
@@ -247,9 +254,9 @@ def _held(
     members: Iterable[_Seen],
     storms: Mapping[str, tuple[Weather, ...]],
     after: GroupMemory,
-    ledger: Memory,
+    ledger: DecisionMemory,
 ) -> dict[str, Mapping[str, Held]]:
-    """By gate, who is held open of those that compete: by storms and pauses in any case, then by the caps."""
+    """Returns by gate which competing nodes are held open: by storms and pauses in any case, then by the caps."""
     held: dict[str, Mapping[str, Held]] = {}
     competing: list[Competing] = []
     for one in members:
@@ -262,7 +269,7 @@ def _held(
         held[name] = anyway
         competing.append(Competing(name, one.gate.cap, one.total, one.competing, anyway))
     while over := held_by_caps(rules.caps, after.sizes, after.places, competing):
-        displaced = False  # whoever may not be closed anew leaves its place at once to the next
+        displaced = False  # a node that may not be closed again gives its place to the next one at once
         for at, (name, _, _, rows, anyway) in enumerate(competing):
             lingers = {node: lingering(rows[node]) for node in over.get(name, ()) if rows[node].lingers}
             if lingers:
@@ -278,13 +285,13 @@ def _held(
     return held
 
 
-# Stage 3.
+# Stage 3: decisions and states.
 
 
 def _state(
-    rule: StormRule | None, one: _Seen, after: NextGate, ledger: Memory, turns: list[Turn], monotonic: float
+    rule: StormRule | None, one: _Seen, after: NextGate, ledger: DecisionMemory, turns: list[Turn], monotonic: float
 ) -> tuple[GateState, tuple[str, ...]]:
-    """The gate's state, and the nodes whose Decision is another one. Adds to `turns`."""
+    """Returns the gate's state and the nodes whose Decision changed. Appends to `turns`."""
     name = one.gate.name
     known_state = ledger.snapshot.gates.get(name)
     before = known_state or GateState(name, decisions=LayeredMap[Decision]())
@@ -324,7 +331,7 @@ def _state(
 
 
 def _same(before: GateState, after: GateState) -> bool:
-    """Without a look at each node."""
+    """Compares without reading each node."""
     if before.decisions is not after.decisions or before.closed is not after.closed:
         return False
     return (before.armed, before.cap, before.storms) == (after.armed, after.cap, after.storms)
@@ -371,14 +378,14 @@ def _storm_states(rule: StormRule | None, after: NextGate) -> tuple[Storm, ...]:
 
 
 def _cap(caps: Caps, states: Mapping[str, GateState], groups: Mapping[Group, GroupMemory]) -> int | None:
-    """How many nodes the gates that refuse may close together."""
+    """Returns how many nodes all refusing gates together may close."""
     if caps.cluster is None or not groups:
         return None
-    group, memory = next(iter(groups.items()))  # they are the first
+    group, memory = next(iter(groups.items()))  # the refusing gates come first
     return caps.cluster.of(memory.sizes.total) if states[group[0]].refuses else None
 
 
-def _snapshot(ledger: Memory, states: Mapping[str, GateState], evidence: Evidence, cap: int | None) -> Snapshot:
+def _snapshot(ledger: DecisionMemory, states: Mapping[str, GateState], evidence: Evidence, cap: int | None) -> Snapshot:
     before = ledger.snapshot
     nodes = before.nodes
     turned_up = [name for name, seen in evidence.items() if (seen is None) is (name in nodes)]

@@ -1,7 +1,7 @@
-"""Pure: names of nodes as JSON spells them, so that the list of a request can be looked up as it came.
+"""Pure: node names as JSON texts, so that the list of a request can be looked up without decoding it.
 
-To decode a list into texts and to write what is left of them costs a call as much as to look them up. What is found
-here needs neither: a list whose parts are all known to be the spelling of a name is the list of these names.
+Decoding a list and encoding the rest of it take as long as looking the names up. Look-ups here need neither: a list
+whose parts are all known JSON texts of names is the list of these names.
 """
 
 from collections import Counter
@@ -17,23 +17,23 @@ spell = msgspec.json.Encoder().encode
 
 
 class Refusal(NamedTuple):
-    """told: both, as a member of an object in JSON."""
+    """A refused name. told: name and reason, as a member of a JSON object."""
 
     name: str
     reason: str
     told: bytes
 
 
-# With fewer closed nodes than one for so many that are asked about, the closed are looked up among the asked.
+# If fewer than one in so many of the names is closed, the closed names are looked up among the asked ones.
 FEW_CLOSED = 4
 
 _name, _reason, _told = itemgetter(0), itemgetter(1), itemgetter(2)
 
 
 class Refused(Collection[str]):
-    """Names that are refused. told: the object of them in JSON, each with its reason. reasons: how many have each.
+    """Refused names. told: all of them as a JSON object, each with its reason. reasons: their number by reason.
 
-    Nothing is copied for it: who wants the names walks over what the snapshot has of them.
+    Nothing is copied: a reader of the names iterates over the snapshot's.
     """
 
     __slots__ = ("_refusals", "reasons", "told")
@@ -57,10 +57,10 @@ NONE_REFUSED = Refused((), {})
 
 
 class Spelled:
-    """nodes: all that there are. closed: those of them that are closed. Never changes.
+    """Encoded names of a snapshot. nodes: all known nodes. closed: those of them that are closed. Immutable.
 
-    What is told of all that are closed is made when it is first asked for: of a small cluster kube-scheduler asks about
-    every node.
+    The answer for all closed names is made when it is first needed: in a small cluster kube-scheduler asks about every
+    node.
     """
 
     __slots__ = ("_one_reason", "_refusals", "_whole", "closed", "nodes")
@@ -74,11 +74,11 @@ class Spelled:
         self._whole: Refused | None = None
 
     def among(self, nodes: frozenset[bytes]) -> "Spelled":
-        """The same closed ones, of these nodes."""
+        """Returns the same closed names for other nodes."""
         return self if nodes is self.nodes else Spelled(nodes, self._refusals)
 
     def refused(self, closed: Collection[bytes]) -> Refused:
-        """closed: some of these."""
+        """Returns these closed names as refused."""
         if len(closed) != len(self.closed):
             return self._of(list(map(self._refusals.__getitem__, closed)))
         if self._whole is None:
@@ -91,7 +91,7 @@ class Spelled:
 
 
 class Sorted(NamedTuple):
-    """survivors: as they were spelled, in the order asked. closed: the others; refused: the same as names."""
+    """Divided names. survivors: as encoded, in the order asked. closed: the others; refused: the same as names."""
 
     survivors: list[bytes]
     closed: AbstractSet[bytes]
@@ -99,19 +99,20 @@ class Sorted(NamedTuple):
 
 
 def spelled_of(names: Iterable[str]) -> frozenset[bytes]:
-    """Made of a set: the table of one that was filled name by name is up to twice as large, and a call waits for it."""
+    """Encodes names. A table made of a set is up to half as large as one that is filled name by name, and a call waits
+    for it."""
     return frozenset(set(map(spell, names)))
 
 
 def respelled(before: frozenset[bytes], old: frozenset[str], new: frozenset[str]) -> frozenset[bytes]:
-    """Those of `new`, where `before` are those of `old`: most are the same."""
+    """Encodes `new`, reusing `before`, the result for `old`: most names are the same."""
     if old is new:
         return before
     return (before - spelled_of(old - new)) | spelled_of(new - old)
 
 
 def spelled_at(nodes: frozenset[bytes], view: Mapping[str, str]) -> Spelled:
-    """view: the closed nodes with their reasons."""
+    """Encodes the names of a snapshot. view: the closed nodes with their reasons."""
     reasons = {reason: spell(reason) for reason in set(view.values())}
     refusals = {}
     for name, reason in view.items():
@@ -121,7 +122,8 @@ def spelled_at(nodes: frozenset[bytes], view: Mapping[str, str]) -> Spelled:
 
 
 def sort_out_spelled(asked: list[bytes], spelled: Spelled) -> Sorted | None:
-    """None where not each of them is another node that we know. In C speed, as sort_out()."""
+    """Divides names into survivors and closed ones. Returns None unless each of them is another known node. In C speed,
+    as sort_out()."""
     names = set(asked)
     if len(names) != len(asked) or not names <= spelled.nodes:
         return None

@@ -1,16 +1,17 @@
-"""Pure: a large mapping of names that changes a little at a time, without a copy of it each time."""
+"""Pure: a large mapping of names that changes a little at a time, without a full copy each time."""
 
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 V = TypeVar("V")
-CHANGES_MAX = 128  # so many and a new base is made; a copy of 5,000 entries costs as much as looking at a few nodes
+CHANGES_MAX = 128  # beyond it a new base is made; a copy of 5,000 entries costs as much as deciding a few nodes
 
 
 class LayeredMap(Mapping[str, V], Generic[V]):
-    """Never changes. base: most of it, shared with those before. changes: what is other than there; None = is no more.
+    """An immutable mapping. base: most of it, shared with earlier ones. changes: entries that differ from it; None =
+    removed.
 
-    Neither is copied: nobody may write into them afterwards.
+    Neither is copied: nobody may change them afterwards.
     """
 
     __slots__ = ("_base", "_changes")
@@ -20,7 +21,7 @@ class LayeredMap(Mapping[str, V], Generic[V]):
         self._changes: Mapping[str, V | None] = changes or {}
 
     def with_changes(self, changes: Mapping[str, V | None]) -> "LayeredMap[V]":
-        """The mapping after these; None is for a name that is no more."""
+        """Returns the mapping after these changes; None removes a name."""
         if not changes:
             return self
         changes = {**self._changes, **changes}
@@ -30,7 +31,7 @@ class LayeredMap(Mapping[str, V], Generic[V]):
         return LayeredMap({name: value for name, value in joined.items() if value is not None})
 
     def differing(self, before: Mapping[str, V]) -> Iterable[str]:
-        """Names that alone may have another value, or none, than before: few where both share a base."""
+        """Returns the names that may differ from the earlier mapping: few if both share a base."""
         if isinstance(before, LayeredMap) and before._base is self._base:  # noqa: SLF001 - one of its own kind
             return {**before._changes, **self._changes}  # noqa: SLF001
         return {**dict.fromkeys(before), **dict.fromkeys(self)}
@@ -42,7 +43,7 @@ class LayeredMap(Mapping[str, V], Generic[V]):
         return value
 
     def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - as Mapping has it
-        """As of a dictionary; without the exception that Mapping's own costs for a name that is not there."""
+        """As dict.get(); without the exception that Mapping's own method costs for a missing name."""
         value = self._changes[name] if name in self._changes else self._base.get(name)
         return default if value is None else value
 

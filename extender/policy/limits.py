@@ -1,4 +1,4 @@
-"""Pure: which of the nodes that gates want closed are held open, because there are too many of them."""
+"""Pure: which nodes that gates want to close are held open, because there are too many of them."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ Rank = tuple[bool, str]
 
 
 class Competing(NamedTuple):
-    """A gate and those of its nodes that are bad and count. total: how many nodes count. held: open in any case."""
+    """A gate and its bad nodes that count. total: how many nodes count. held: open in any case."""
 
     gate: str
     limit: Limit | None
@@ -24,7 +24,7 @@ class Competing(NamedTuple):
 
 
 def turned(rows: Mapping[str, Row]) -> dict[str, Turned]:
-    """As storms look at them. A node that only waits until it is trusted again is not bad."""
+    """Returns the bad nodes for the detection of storms. A node that only waits to be trusted again is not bad."""
     return {
         name: Turned((row.verdict.reason, row.verdict.cause), row.turned_at, row.verdict.evidence)
         for name, row in rows.items()
@@ -57,12 +57,13 @@ def held_by_storms(rule: StormRule | None, storms: Iterable[Weather]) -> dict[st
 
 
 def held_back(rows: Mapping[str, Row], closed: Container[str]) -> dict[str, Held]:
-    """Nodes that are not to be closed anew. closed: those that are until now."""
+    """Returns the nodes that must not be closed now. closed: the nodes that are closed already."""
     return {name: lingering(row) for name, row in rows.items() if row.lingers and name not in closed}
 
 
 def lingering(row: Row) -> Held:
-    """In a pause the verdict is bad; otherwise the node has healed, and nobody holds it but the grace of its pod."""
+    """Returns whether the node may stay closed. In a pause: its verdict is bad. Otherwise: it has healed, and only the
+    grace of its pod still counts."""
     if row.held_by is HeldBy.PAUSE:
         return Held(HeldBy.PAUSE, row.note, row.until)
     if row.verdict.bare != row.verdict.reason:
@@ -73,8 +74,8 @@ def lingering(row: Row) -> Held:
 def held_by_caps(
     caps: Caps, sizes: Sizes, places: Mapping[str, Place], gates: Sequence[Competing]
 ) -> dict[str, dict[str, Held]]:
-    """By gate, if any of its nodes are held. The gates share the caps of cluster, zones and pools: a node that several
-    close is one node. It is as old as the oldest of its closures. places: the nodes that count."""
+    """Returns held nodes by gate, for gates with such nodes. The gates share the caps of cluster, zones and pools. A
+    node that several gates close is one node, as old as the oldest of its closures. places: the nodes that count."""
     if _room_for_all(caps, sizes, places, gates):
         return {}
     held: dict[str, dict[str, Held]] = {}
@@ -96,7 +97,7 @@ def held_by_caps(
 
 
 def _room_for_all(caps: Caps, sizes: Sizes, places: Mapping[str, Place], gates: Iterable[Competing]) -> bool:
-    """Whether no cap is reached, so that nobody needs to know who was first: nearly always."""
+    """Returns whether no cap is reached, the usual case, so that the order of the nodes does not matter."""
     closing: dict[str, Place] = {}
     for _, limit, total, rows, anyway in gates:
         if not rows:

@@ -1,6 +1,5 @@
-"""Pure: what is remembered from one decision to the next. Deciding leaves it as it is; it changes when what was decided
-has been published.
-"""
+"""Pure: the state that one decision leaves for the next. A decision does not change it; it changes when the decision
+was published."""
 
 import math
 from collections.abc import Mapping
@@ -18,11 +17,11 @@ from extender.policy.node_rows import Row
 from extender.policy.snapshot import NOTHING, Snapshot
 from extender.policy.storm import Weather
 
-STEP_BACK_S = 1.0  # of the wall clock: what has ended by it may hold again
+STEP_BACK_S = 1.0  # of the wall clock: an order that has ended by it may be in force again
 
 
 class Held(NamedTuple):
-    """Why a node that a gate wants closed is open. until: monotonic seconds, None if it does not end by itself."""
+    """Why a node that a gate wants to close is open. until: monotonic seconds, None if it does not end by itself."""
 
     by: HeldBy
     note: str
@@ -30,7 +29,7 @@ class Held(NamedTuple):
 
 
 class Turn(msgspec.Struct, frozen=True, gc=False):
-    """A node whose reason at a gate has become another one. before: None for a new node."""
+    """A node whose reason at a gate has changed. before: None for a new node."""
 
     gate: str
     node: str
@@ -39,8 +38,8 @@ class Turn(msgspec.Struct, frozen=True, gc=False):
 
 
 class GateMemory(msgspec.Struct, frozen=True):
-    """rows: all nodes. competing: those that are bad and count. total: how many count. held: of the competing, by a
-    storm or a cap."""
+    """The state of a gate. rows: all nodes. competing: bad nodes that count. total: how many count. held: competing
+    nodes that a storm or a cap holds open."""
 
     rows: dict[str, Row] = msgspec.field(default_factory=dict)
     competing: Mapping[str, Row] = msgspec.field(default_factory=dict)
@@ -57,8 +56,7 @@ class GroupMemory(msgspec.Struct, frozen=True):
 
 
 class NextGate(msgspec.Struct, frozen=True):
-    """A gate's memory after a decision that has changed it. rows: what is other than before; None for a node that is no
-    more."""
+    """The changes to a gate's state by a decision. rows: changed rows; None for a node that is gone."""
 
     rows: Mapping[str, Row | None]
     competing: Mapping[str, Row]
@@ -71,10 +69,10 @@ Group = tuple[str, ...]
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """snapshot: the newest; the one before if nothing differs. turned: in the order of the gates.
+    """A decision. snapshot: the newest; the previous one if nothing differs. turned: in the order of the gates.
 
-    changed: by gate, the nodes whose Decision is another one than before, or is no more. looked_at: all nodes whose
-    evidence it was made of. The rest is for the Ledger.
+    changed: by gate, the nodes whose Decision changed or is gone. looked_at: all nodes whose evidence was used. The
+    rest is for DecisionMemory.
     """
 
     snapshot: Snapshot
@@ -89,8 +87,8 @@ class Decided(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Memory:
-    """Not thread-safe: one thread decides. snapshot: the last that was published."""
+class DecisionMemory:
+    """The state of all gates. Not thread-safe: one thread decides. snapshot: the last published one."""
 
     snapshot: Snapshot = NOTHING
     surroundings: Surroundings = field(default_factory=Surroundings)
@@ -102,22 +100,23 @@ class Memory:
     _wall: float = -math.inf
 
     def due(self, monotonic: float) -> list[str]:
-        """Nodes to be decided again because time has passed; each is given once."""
+        """Returns nodes that must be decided again because time has passed; each is returned once."""
         return self._deadlines.due(monotonic)
 
     def due_at(self, monotonic: float, wall: float) -> float:
-        """Monotonic seconds before which time alone changes nothing; infinite if it never does."""
+        """Returns the monotonic time before which time alone changes nothing; infinite if it never does."""
         orders_at = (
             monotonic + min(max(0.0, self._orders_until - wall), 60.0) if self._orders_until < math.inf else math.inf
         )
         return min(self._deadlines.next_at(), self._brakes_at, orders_at)
 
     def anew(self, surroundings: Surroundings, wall: float) -> bool:
-        """Whether the evidence of all nodes is needed: what is around them has changed, or an order has ended."""
+        """Returns whether the evidence of all nodes is needed: their surroundings have changed, or an order has
+        ended."""
         return self.surroundings != surroundings or wall >= self._orders_until or wall < self._wall - STEP_BACK_S
 
     def keep(self, decided: Decided) -> None:
-        """Takes over what was decided, once it is published."""
+        """Takes over a decision once it is published."""
         for name, after in decided.gates.items():
             rows = self.gates[name].rows if name in self.gates else {}
             for node, row in after.rows.items():

@@ -1,6 +1,6 @@
-"""Pure: one node at one gate: what its evidence says, what an operator ordered, and how it has behaved so far.
+"""Pure: one node at one gate: its verdict, the order for it, and its history.
 
-What follows from all nodes of a gate together is not known here; see `brakes`.
+Effects of all nodes of a gate together are in `limits`.
 """
 
 import math
@@ -21,8 +21,8 @@ from kube.times import format_time, parse_time
 
 
 class Around(msgspec.Struct, frozen=True):
-    """What is the same for all nodes of a gate in a turn. placement: None = not known. braked: whether a cap or a storm
-    may hold nodes open. places: those met so far, one object for equal ones."""
+    """The input that all nodes of a gate share in a turn. placement: None = unknown. braked: whether a cap or a storm
+    may hold nodes open. places: the places met so far, one object for equal ones."""
 
     caps: Caps
     orders: Orders
@@ -34,14 +34,14 @@ class Around(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """node, pods, lost, agent_silent, swallows: the evidence it was made of; the last None where it is not looked at.
-    gated: whether the gate is about this node at all.
+    """One node at one gate.
 
-    wants: the reason it would be closed with if nothing braked, OPEN if none. lingers: it may stay closed with that,
-    but is not to be closed anew. counted: whether it is on both sides of the caps' fractions. closures: when the
-    verdict closed it, monotonic, as damping remembers it. healthy_since: when the verdict opened it. turned_at: when it
-    closed it, monotonic, -inf if nothing tells. since: the same as the objects tell it, or the wall clock when it was
-    seen; RFC 3339. new: nothing tells that the node was ever in use.
+    node, pods, lost, agent_silent, swallows: its evidence; swallows is None if the gate does not use it. gated: whether
+    the gate applies to this node. wants: the reason to close it if nothing held it, OPEN if none. lingers: it may stay
+    closed with that reason, but must not be closed for it. counted: whether it is on both sides of the caps' fractions.
+    closures: when the verdict closed it, monotonic, for damping. healthy_since: when the verdict opened it. turned_at:
+    when the verdict closed it, monotonic, -inf if unknown. since: the same from the objects, or the wall clock when it
+    was observed; RFC 3339. new: nothing shows that the node was ever in use.
     """
 
     node: ObservedNode
@@ -68,23 +68,24 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def competes(self) -> bool:
-        """Whether it is one of those of which caps let only so many be closed."""
+        """Returns whether caps limit how many of such nodes may be closed."""
         return self.counted and self.wants != OPEN
 
     @property
     def rank(self) -> tuple[bool, str]:
-        """Who is less was bad first, and stays closed before others. A node on which no health pod ever ran comes last:
-        its DaemonSet may not be meant for it, and then it would take the place of one that fails, for ever."""
+        """Returns the sort key: a smaller one was bad first, and stays closed before others. Nodes on which no health
+        pod ever ran come last: the DaemonSet may not be meant for them, and they would displace failing nodes for ever.
+        """
         never = self.verdict.reason == CLOSED_NO_HEALTH_POD and not self.memory.ever_good
         return never, self.since
 
     @property
     def uncounted(self) -> bool:
-        """Whether it is closed beside all caps: on hold, out of service, or new and never in use."""
+        """Returns whether it is closed beside all caps: by a hold, out of service, or new and never in use."""
         return not self.counted and self.wants != OPEN
 
     def stays(self, seen: NodeEvidence, gate: str, monotonic: float) -> bool:
-        """Whether nothing that it was made of has changed, time included."""
+        """Returns whether none of its inputs has changed, time included."""
         return (
             (self.changes_at is None or monotonic < self.changes_at)
             and (self.node is seen.node or self.node == seen.node)
@@ -99,7 +100,7 @@ _NO_VERDICT = Verdict(OPEN)
 
 
 def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool, around: Around) -> Row:
-    """was_closed: whether it was closed until now, whatever for."""
+    """Decides one node at one gate. was_closed: whether it was closed until now, for any reason."""
     node, pods = seen.node, seen.pods.get(gate.name, ())
     place = before.place if before is not None and before.node is node else _place(node.labels, around)
     outside = "" if gate.nodes is None and around.placement is None else not_gated(gate, around.placement, node)
@@ -137,7 +138,7 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
     new = around.monotonic < used_from
     counts = node.in_service and not new
     order = around.orders.for_node(gate.name, node.name, place.pool, around.wall)
-    stays = was_closed and (order is None or order.kind is not Kind.EXEMPT)  # or the next look would tell another story
+    stays = was_closed and (order is None or order.kind is not Kind.EXEMPT)  # otherwise the next decision would differ
     stand = _damped(gate, verdict, past, before, stays, around.monotonic)
     if order is not None:
         stand = _ordered(order, stand, verdict, past, was_closed, counts, around)
@@ -173,7 +174,7 @@ def _healthy(
     before: Row | None,
     monotonic: float,
 ) -> Row:
-    """The same for a node that is open and stays so: nearly all rows of a turn that looks at all nodes."""
+    """The same for a node that is open and stays so: nearly all rows of a decision on all nodes."""
     if before is None:
         memory = Memory(node.uid, True, OPEN, None, pod.uid)
         return Row(node, pods, False, memory, Verdict(OPEN, pod.name, pod.message), place, True, node.in_service)
@@ -222,7 +223,7 @@ _HEALTHY, _ALWAYS_HEALTHY = _Stand(OPEN), _Past()
 
 
 def _past(gate: Gate, verdict: Verdict, before: Row | None, around: Around) -> _Past:
-    """How the node has behaved until now, this verdict included."""
+    """Returns the history of the node, including this verdict."""
     if before is None:
         if verdict.reason == OPEN:
             return _ALWAYS_HEALTHY
@@ -241,7 +242,7 @@ def _past(gate: Gate, verdict: Verdict, before: Row | None, around: Around) -> _
 def _damped(
     gate: Gate, verdict: Verdict, past: _Past, before: Row | None, was_closed: bool, monotonic: float
 ) -> _Stand:
-    """Without an order: as the verdict says, but that a node that keeps failing stays closed for a while."""
+    """Decides without an order: by the verdict, but a node that keeps failing stays closed for a while."""
     if verdict.reason != OPEN:
         return _graced(_Stand(verdict.reason), verdict)
     if was_closed and gate.damping is not None and before is not None and before.wants not in (OPEN, CLOSED_HELD):
@@ -260,7 +261,7 @@ def _graced(stand: _Stand, verdict: Verdict) -> _Stand:
 def _ordered(
     order: Order, stand: _Stand, verdict: Verdict, past: _Past, was_closed: bool, counts: bool, around: Around
 ) -> _Stand:
-    """order: what an operator has ordered of this node at this gate. stand: without it."""
+    """Decides with an order of an operator for this node at this gate. stand: the decision without it."""
     until = around.monotonic + max(0.0, order.expires - around.wall) if order.expires < math.inf else None
     said = f"{order.kind} of {order.scope}" + (f" by {order.author}" if order.author else "")
     note = f"{said}: {order.reason}" if order.reason else said

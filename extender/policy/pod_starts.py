@@ -42,7 +42,7 @@ REJECTED_MAX = 20_000
 CLAIMS_MAX = 2_000  # each is looked up once a second, for ten seconds
 FAILING_MAX = 2_000  # owners
 STARTED_MAX = 20_000  # owners
-NODES_MAX = 32  # of an owner on which it starts; an owner that fails on more starts on fewer
+NODES_MAX = 32  # nodes on which an owner starts; an owner that fails on more nodes starts on fewer
 NAMED_MAX = 3  # namespaces in a text
 BEYOND = 2  # chosen: twice the expected number of accusers is still chance
 # The answer to kube-scheduler is recorded half a second later, and later than that where the recorder is behind.
@@ -64,10 +64,10 @@ class Attempt(NamedTuple):
     pod: str  # its name
     node: str
     owner: str  # uid of its controller, as the pod names it
-    name: str  # namespace and name of that controller, for people
+    name: str  # namespace and name of that controller, for humans
     able: bool = False  # its sandbox is there
-    broken: str = ""  # why it cannot go on, "" if nothing says so
-    waits: bool = False  # its own volumes may keep it from getting a sandbox
+    broken: str = ""  # why it cannot go on, "" if nothing shows that it cannot
+    waits: bool = False  # its own volumes may prevent its sandbox
 
 
 _Owner = tuple[str, str]  # namespace, uid
@@ -76,21 +76,21 @@ _Owner = tuple[str, str]  # namespace, uid
 @dataclass(slots=True)
 class _Pending:
     attempt: Attempt
-    stuck_at: float  # from when on it has taken too long, infinite once its sandbox is there
+    stuck_at: float  # when it has taken too long, infinite once its sandbox is there
     stuck: bool = False
-    why: str = ""  # it is stuck
+    why: str = ""  # why it is stuck
     failed_at: float = -math.inf
     counts: bool = False  # kube-scheduler asked about it
 
 
 @dataclass(slots=True)
 class _Claim:
-    """A pod of which it is not known yet whether kube-scheduler asked about it."""
+    """A pod of which it is unknown yet whether kube-scheduler asked about it."""
 
     attempt: Attempt
     at: float  # when it was bound or rejected
     rejected: bool = False
-    until: float = math.inf  # when it is given up; set by the first look
+    until: float = math.inf  # when it is given up; set by the first look-up
 
 
 @dataclass(slots=True)
@@ -112,9 +112,9 @@ NO_SANDBOX = "without a sandbox"
 
 
 class Starts:
-    """Not thread-safe: its owner holds a lock. Times are monotonic seconds and never go back.
+    """All pods that start. Not thread-safe: its owner holds a lock. Times are monotonic seconds and never go back.
 
-    asked(): whether kube-scheduler is known to have asked about the pod, and to have been left its node.
+    asked(): whether kube-scheduler is known to have asked about the pod, and the answer left the pod its node.
     """
 
     def __init__(self, rule: StartRule, asked: Callable[[Attempt], bool]) -> None:
@@ -195,7 +195,7 @@ class Starts:
     # What follows.
 
     def look(self, at: float, heard: float) -> Mapping[str, str]:
-        """The nodes that are black holes, with the evidence as a text for people.
+        """Returns the nodes that are black holes, with the evidence as a text for humans.
 
         heard: when the server last reported. A pod that was due to run later than that may run by now.
         """
@@ -227,17 +227,17 @@ class Starts:
         }
 
     def due_at(self) -> float:
-        """Time alone makes no pod stuck before; infinite if it never does."""
+        """Returns the time before which time alone makes no pod stuck; infinite if it never does."""
         return self._stuck_at.next_at()
 
     def over_at(self) -> float:
-        """When the next failure stops counting; infinite if none does."""
+        """Returns when the next failure stops counting; infinite if none does."""
         ends = [one.last for _, nodes in self._failing.items() for one in nodes.values() if not one.stuck]
         return min(ends, default=math.inf) + self._rule.within_s
 
     @property
     def claims(self) -> int:
-        """Pods of which it is not known yet whether kube-scheduler asked about them: look again soon."""
+        """Returns whether any pod waits to be known as asked about: look again soon."""
         return len(self._claims)
 
     def sizes(self) -> Mapping[str, int]:
@@ -257,7 +257,7 @@ class Starts:
             self._fail(known.attempt, why, at).stuck.add(known.attempt.uid)
 
     def _confirm(self, at: float) -> None:
-        """Counts the failures of those pods of which it is known by now that kube-scheduler asked about them."""
+        """Counts the failures of pods of which it is known by now that kube-scheduler asked about them."""
         for uid, claim in self._claims.items():
             if self._asked(claim.attempt):
                 self._claims.pop(uid)
@@ -282,7 +282,7 @@ class Starts:
             self._fail(attempt, known.why, known.failed_at).stuck.add(attempt.uid)
 
     def _came_loose(self, attempt: Attempt, at: float) -> None:
-        """The pod can go on, or is gone: it has failed until now."""
+        """Records that the pod can go on, or is gone: it has failed until now."""
         failing = (self._failing.get(_owner(attempt)) or {}).get(attempt.node)
         if failing is not None and attempt.uid in failing.stuck:
             failing.stuck.discard(attempt.uid)

@@ -1,4 +1,4 @@
-"""gunicorn's master with one worker, which is replaced by the next only when that one has synced.
+"""gunicorn's master with one worker. The next worker replaces it only when that one has synced.
 
 gunicorn does not document what this module and `extender.process.foreground` override, nor the names WORKERS, LISTENERS
 and SIG_QUEUE. The tests of stops, kills, reloads and TLS run on each supported release line of gunicorn.
@@ -20,23 +20,23 @@ log = logging.getLogger(__name__)
 
 
 class Reloading(Protocol):
-    """What is asked of the application that the workers load."""
+    """The interface of the application that the workers load."""
 
     def renew(self) -> bool:
-        """Take the configuration file as it is now; False if it cannot be used and the one of before stays."""
+        """Loads the configuration file again. Returns False if it cannot be used and the previous one stays."""
         ...
 
     def keep(self) -> None:
-        """Go back to what was before the last renew()."""
+        """Restores the configuration before the last renew()."""
         ...
 
     def look(self, monotonic: float) -> None:
-        """Called each second: time for what the next worker is to have of its master."""
+        """Called each second, to refresh what the next worker inherits from its master."""
         ...
 
 
 class Arbiter(Master):
-    """SIGHUP replaces the worker without a gap.
+    """gunicorn's master. SIGHUP replaces the worker without a gap.
 
     Hooks of the configuration: before_fork as `pre_fork`, after_fork as `post_fork`.
     """
@@ -48,16 +48,17 @@ class Arbiter(Master):
     def __init__(self, app: Any) -> None:  # noqa: ANN401 - gunicorn's Application, and Reloading
         self._generations = Generations()
         self._ends: dict[int, MasterEnd] = {}
-        self._lacks = ""  # for the worker that is to be there; said once
+        self._lacks = ""  # why no worker could be started; logged once
         super().__init__(app)
 
     def reload(self) -> None:
-        """Called at SIGHUP. Returns at once; manage_workers() does the rest. Upstream's ends the old worker here."""
+        """Called at SIGHUP. Returns at once; manage_workers() does the rest. Upstream's method ends the old worker
+        here."""
         if self._generations.may_reload():
             self._reload()
 
     def spawn_worker(self) -> int:
-        """The process id. In the new process it does not return."""
+        """Returns the process id. In the new process it does not return."""
         pid: int = super().spawn_worker()
         worker = self.WORKERS[pid]
         worker.link.close()
@@ -68,7 +69,7 @@ class Arbiter(Master):
     def manage_workers(self) -> None:
         """Called after each signal and each second."""
         self.app.look(time.monotonic())
-        for end in self._ends.values():  # of the dead, too
+        for end in self._ends.values():  # also of dead workers
             end.listen()
         synced = [pid for pid, end in self._ends.items() if end.synced]
         for pid in self._ends.keys() - self.WORKERS.keys():
@@ -77,7 +78,7 @@ class Arbiter(Master):
             self._do(do)
 
     def reap_workers(self) -> None:
-        """A worker that cannot start ends a server that has just been started, but not one that has another worker."""
+        """A worker that cannot start ends a server that was just started, but not a server that has another worker."""
         try:
             super().reap_workers()
         except HaltServer as e:
@@ -87,13 +88,13 @@ class Arbiter(Master):
 
     @property
     def answered(self) -> bool:
-        """Whether a worker takes the calls."""
+        """Returns whether a worker answers calls."""
         return bool(self._generations.current)
 
     def stop(self, graceful: bool = True) -> None:
-        """The word beside the signal: one is lost on a process that has just been forked."""
+        """Also sends a message: a process that was just forked can lose a signal."""
         self._stopping = True
-        # First, so that who comes after the worker has taken its last is refused, and not taken by nobody.
+        # First, so that a call after the worker's last accept is refused, and does not wait in the backlog.
         sock.close_sockets(self.LISTENERS, unlink=False)
         self.LISTENERS = []
         for end in self._ends.values():
@@ -123,7 +124,7 @@ class Arbiter(Master):
 
     def _reload(self) -> None:
         if self.app.renew():
-            self.setup(self.app)  # what gunicorn itself has of the configuration: the level of its log
+            self.setup(self.app)  # gunicorn's own part of the configuration: its log level
             if lacks := self._begin():
                 self._keep(f"no worker can be begun: {lacks}")
 
@@ -133,8 +134,8 @@ class Arbiter(Master):
         self.setup(self.app)
 
     def _begin(self) -> str:
-        """What the host has none of for one worker more, as a descriptor or a process; "" if it is begun. Upstream's
-        would end the server for it, and with it the worker that answers."""
+        """Starts a worker. Returns the missing resource, such as descriptors or processes; "" if the worker was
+        started. Upstream's method would end the server, and with it the worker that answers."""
         try:
             self.spawn_worker()
         except OSError as e:
@@ -143,13 +144,14 @@ class Arbiter(Master):
 
 
 def before_fork(master: Arbiter, worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker
-    """Hook pre_fork, in the master. worker.replaces: another one answers until this one has synced."""
+    """Hook pre_fork, in the master. worker.replaces: another worker answers until this one has synced."""
     worker.master_end, worker.link = make_link()
     worker.replaces = master.answered
 
 
 def after_fork(master: Arbiter, worker: Any) -> None:  # noqa: ANN401
-    """Hook post_fork, in the worker: a link closes when the master's end does, and that is the master's alone."""
+    """Hook post_fork, in the worker. A socket closes when the master's end closes, so the worker must not keep that end
+    open."""
     worker.master_end.close()
     for sibling in master.WORKERS.values():
         sibling.master_end.close()

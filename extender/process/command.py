@@ -1,6 +1,6 @@
-"""What both commands of the extender do alike: their arguments, the configuration file, signals before they serve.
+"""The common part of both commands of the extender: arguments, the configuration file, signals before they serve.
 
-Imports little: until the handlers are set, a stop is not a clean one.
+Imports little: before the handlers are set, a signal does not end the process cleanly.
 """
 
 import argparse
@@ -27,9 +27,10 @@ def run(
     serve: Callable[["Settings", Path], int],
     rehearse: Callable[["Settings"], str] | None = None,
 ) -> int:
-    """The exit code. load: raises SettingsError. serve: serves in the foreground; may raise foreground.StartError.
+    """Returns the exit code. load: raises SettingsError. serve: serves in the foreground; may raise
+    foreground.StartError.
 
-    rehearse: does all but that, and says in a line what came of it; may raise the same.
+    rehearse: does the same without serving, and returns its result in one line; may raise StartError.
     """
     parser = argparse.ArgumentParser(prog=program, description=description, epilog=EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"%(prog)s {product_version()}")
@@ -39,8 +40,9 @@ def run(
         text = "check the configuration file, read what it takes to decide, write nothing, serve nobody and exit"
         parser.add_argument("--rehearse", action="store_true", help=text)
     arguments = parser.parse_args(argv)
-    # Until gunicorn has its own handlers: a stop during the imports is a clean stop too. Not by an exception: in the
-    # middle of an import it may become another one (3.11 makes a RuntimeError of what comes out of a __set_name__).
+    # Handlers until gunicorn sets its own: a stop during the imports is a clean stop, too. They raise no exception,
+    # because in the middle of an import it may become another one (Python 3.11 turns errors in __set_name__ into
+    # RuntimeError).
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     signal.signal(signal.SIGINT, lambda *_: os._exit(EXIT_INTERRUPTED))
 
@@ -56,7 +58,7 @@ def run(
         return 0
     logs.set_up(loaded.log.level)
 
-    # Late: what serves takes a third of a second to import, and a bad file is reported at once.
+    # Imported late: the server takes a third of a second to import, and a bad file is reported at once.
     from extender.process.foreground import StartError
 
     try:

@@ -1,6 +1,6 @@
-"""What master and worker have to say to each other, over a pair of sockets that closes when one of them has gone.
+"""Messages between master and worker, over a pair of sockets that closes when one of them is gone.
 
-A signal says one thing only, is lost while a process starts, and a dead master sends none.
+A signal carries one message only, can be lost while a process starts, and a dead master sends none.
 """
 
 import contextlib
@@ -11,8 +11,11 @@ from enum import Enum
 
 
 class Message(Enum):
-    """What a worker is told. ACCEPT: take connections at once, synced or not. RETIRE: take no more connections, go on
-    with those that there are. STOP: as SIGTERM. GONE: there is no master any more."""
+    """A message to a worker.
+
+    ACCEPT: accept connections at once, synced or not. RETIRE: accept no more connections, continue with existing ones.
+    STOP: as SIGTERM. GONE: the master is gone.
+    """
 
     ACCEPT = b"a"
     RETIRE = b"r"
@@ -24,7 +27,7 @@ _SYNCED = b"y"
 
 
 class WorkerEnd:
-    """The worker's end. fileno() becomes readable when there is something to read()."""
+    """The worker's end. fileno() becomes readable when read() has something."""
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
@@ -34,7 +37,7 @@ class WorkerEnd:
         return self._sock.fileno()
 
     def read(self) -> list[Message]:
-        """The words that have come since the last time, in order. GONE comes alone, and again each time."""
+        """Returns the messages since the last call, in order. GONE comes alone, and again at each call."""
         try:
             said = self._sock.recv(64)
         except BlockingIOError:
@@ -44,10 +47,10 @@ class WorkerEnd:
         return [Message(said[i : i + 1]) for i in range(len(said))] or [Message.GONE]
 
     def tell_synced(self) -> None:
-        """Said by a worker when it has its first snapshot. A master that has gone is read, not noticed here."""
+        """Reports that this worker has its first snapshot. Ignores a master that is gone; read() reports that."""
         with contextlib.suppress(OSError):
             self._sock.send(_SYNCED)
-            # The master sleeps for up to a second between two looks; a child's signal wakes it, whoever sends it.
+            # The master sleeps for up to a second between two checks. SIGCHLD wakes it, whichever process sends it.
             os.kill(os.getppid(), signal.SIGCHLD)
 
     def close(self) -> None:
@@ -55,7 +58,7 @@ class WorkerEnd:
 
 
 class MasterEnd:
-    """The master's end of one worker's link. synced: whether the worker has told so, by the last listen()."""
+    """The master's end for one worker. synced: whether the worker has reported so, as of the last listen()."""
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
@@ -67,7 +70,7 @@ class MasterEnd:
             self.synced = self.synced or _SYNCED in self._sock.recv(64)
 
     def tell(self, word: Message) -> None:
-        """A worker that has gone is reaped, not noticed here."""
+        """Sends a message. Ignores a worker that is gone; the master reaps it."""
         with contextlib.suppress(OSError):
             self._sock.send(word.value)
 
@@ -76,6 +79,6 @@ class MasterEnd:
 
 
 def make_link() -> tuple[MasterEnd, WorkerEnd]:
-    """Before the fork; each side closes the other's end after it. Raises OSError."""
+    """Makes both ends, before the fork; each side closes the other's end after it. Raises OSError."""
     ours, theirs = socket.socketpair()
     return MasterEnd(ours), WorkerEnd(theirs)

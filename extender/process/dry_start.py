@@ -1,7 +1,7 @@
-"""A start that answers nobody: does this configuration lead to verdicts, here and with these credentials?
+"""A start that serves nobody: checks that this configuration reaches verdicts, on this host with these credentials.
 
-Everything is read from the API server as it would be to serve, nothing is written there and no port is taken. So it can
-run beside an extender that answers, before it is put in that one's place.
+It reads everything that a server reads, writes nothing to the API server and takes no port. So it can run next to a
+serving extender, before the new configuration replaces that extender's.
 """
 
 import msgspec
@@ -17,7 +17,7 @@ LIMIT_S = 20.0
 
 
 def rehearse(settings: Settings, *, limit_s: float = LIMIT_S) -> str:
-    """What came of it, in one line. Raises StartError if there was no verdict within limit_s."""
+    """Returns the result in one line. Raises StartError if there is no verdict within limit_s."""
     services = build(_silent(settings), usable(settings).connection)
     services.start()
     try:

@@ -1,6 +1,4 @@
-"""gunicorn in the foreground, as both commands of the extender run it: a bound socket, its user, its log lines, how it
-ends.
-"""
+"""gunicorn in the foreground, for both commands of the extender: a bound socket, its user, its log lines, its end."""
 
 import contextlib
 import ctypes
@@ -22,7 +20,8 @@ PR_SET_DUMPABLE = 4  # prctl(2)
 
 
 class StartError(Exception):
-    """The server cannot start. One line with cause and remedy. usage: whether the configuration is at fault."""
+    """The server cannot start. The text is one line with cause and remedy. usage: whether the configuration is at
+    fault."""
 
     def __init__(self, text: str, *, usage: bool) -> None:
         super().__init__(text)
@@ -30,10 +29,10 @@ class StartError(Exception):
 
 
 def listen(address: str, port: int, *, section: str = "listen", shared: bool = False) -> socket.socket:
-    """A bound socket. Here and not in gunicorn, which tries a taken port for five seconds and says so ten times.
+    """Returns a bound socket. gunicorn itself would retry a taken port for five seconds with ten log lines.
 
-    section: of the settings, for the remedy. shared: with others of the same user, as they too allow. Raises
-    StartError.
+    section: of the settings, for the remedy. shared: the port may be shared with processes of the same user that allow
+    it, too. Raises StartError.
     """
     where = f"{address} port {port}"
     try:
@@ -45,7 +44,7 @@ def listen(address: str, port: int, *, section: str = "listen", shared: bool = F
         if shared:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(full)
-    except (OSError, UnicodeError) as e:  # the latter for a name that is none, "a..b"
+    except (OSError, UnicodeError) as e:  # UnicodeError for an invalid name such as "a..b"
         cause = getattr(e, "strerror", None) or str(e)
         remedy = f"change {section}.address or {section}.port"
         if isinstance(e, PermissionError):
@@ -56,10 +55,10 @@ def listen(address: str, port: int, *, section: str = "listen", shared: bool = F
 
 
 def become(user: int) -> None:
-    """This process is that user and group from now on, and has no privilege that could undo it. Raises StartError.
+    """Makes this process run as that user and group, without any privilege to undo it. Raises StartError.
 
-    Called with the port in hand: below 1024 it is nobody's to take while we start again, and what reads what clients
-    send is no root. Who is that user already stays as it is.
+    Called after the port is bound: a port below 1024 needs root, and code that reads requests must not run as root. A
+    process that is that user already stays as it is.
     """
     if os.getresuid() == (user, user, user):
         return
@@ -71,19 +70,20 @@ def become(user: int) -> None:
         cause = f"user {os.geteuid()} cannot become user {user}: {e.strerror}"
         remedy = "start as root with the capabilities SETUID and SETGID, or leave listen.user out"
         raise StartError(f"{cause}; {remedy}", usage=False) from e
-    # The kernel keeps what a process knew as root from its new user, and with it our own /proc/self/fd.
+    # The kernel hides the memory of a former root process from its new user, and with it the process's own
+    # /proc/self/fd.
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
 def log_address(arbiter: Any) -> None:  # noqa: ANN401 - gunicorn's Arbiter
-    """Hook when_ready: connections are taken from now on, and answered when the worker is up."""
+    """Hook when_ready: logs the address. Connections are accepted from now on, and answered when the worker runs."""
     for listener in arbiter.LISTENERS:
         address, port = listener.getsockname()[:2]
         log.info("listening", extra={"address": address, "port": port})
 
 
 class GunicornLog(Logger):  # type: ignore[misc]
-    """gunicorn's own lines through our handler."""
+    """Sends gunicorn's lines to readygate's log handler."""
 
     def setup(self, cfg: Any) -> None:  # noqa: ANN401
         super().setup(cfg)
@@ -92,7 +92,7 @@ class GunicornLog(Logger):  # type: ignore[misc]
 
 
 class Master(Arbiter):  # type: ignore[misc]
-    """Sees a signal at once. Ctrl-C stops as cleanly as SIGTERM does, and tells the shell that it was Ctrl-C."""
+    """Handles a signal at once. Ctrl-C stops as cleanly as SIGTERM, and the exit code reports Ctrl-C."""
 
     interrupted = False
 
@@ -102,7 +102,7 @@ class Master(Arbiter):  # type: ignore[misc]
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
 
     def wait_for_signals(self, timeout: float = 1.0) -> list[int]:
-        """Upstream's waits at a lock: a signal that comes just before it does is seen only when the time is over."""
+        """Upstream's method waits at a lock: a signal just before is handled only after the timeout."""
         select.select([self._woken], [], [], timeout if self.SIG_QUEUE.empty() else 0)
         with contextlib.suppress(BlockingIOError):
             os.read(self._woken, 4096)

@@ -1,6 +1,6 @@
-"""What is behind the verbs, put together: caches, index, decider, kick, and the feed to those who show it.
+"""Wires everything behind the verbs: caches, index, decider, kick, outlets, and the feed to the status API.
 
-Built before anything runs; start() belongs into the process that answers (threads do not survive a fork).
+Built before anything runs. start() is called in the process that answers, because threads do not survive a fork.
 """
 
 import gc
@@ -45,31 +45,31 @@ from kube.auth import Connection, TokenFile
 from kube.client import Client
 
 STOP_LIMIT_S = 1.0
-# The lists of a start make a hundred thousand objects in a second, of which none is garbage: looking for it eighty
-# times takes a twentieth of a start.
+# The initial lists create a hundred thousand objects in a second, and none is garbage: eighty collections would take a
+# twentieth of a start.
 STARTING_OBJECTS = 200_000
 COLLECTED_AT = gc.get_threshold()
 
 
 class Services:
-    """A Source: board (what is decided), exemptions, counts. caches by name: pods, nodes, leases if heartbeats count.
+    """The source of the verbs, and everything that fills it. Wiring and lifecycle only.
 
-    What is said of it (status, beats, why_not, ...) is what the feed publishes, and makes it a View as well.
-
-    start() begins all threads, stop() ends them within two seconds and may be called twice, also without start().
+    caches, by name: pods, nodes, and leases if heartbeats count. The feed publishes status(), beats(), why_not() and
+    others, so this class is also a View. start() begins all threads. stop() ends them within two seconds; it may be
+    called twice, also without start().
     """
 
     def __init__(
         self, settings: Settings, client: Client | None, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """client: None leaves out everything that speaks with the API server (tests fill the index and caches)."""
+        """client: None leaves out everything that talks to the API server (tests fill the index and caches)."""
         self.settings = settings
         gates = gates_of(settings)
         self.monotonic = monotonic
         self.stopping = False
         self.token_file: TokenFile | None = None
         self.counts = Counts()
-        self.calls = Lately()  # who shows them looks at the counts
+        self.calls = Lately()  # a sampler of the counts, for the status API
         self.exemptions = exempt.rules_of(settings)
         by_driver = any(gate.pods_for.csi_drivers for gate in settings.gates)
         self.volumes = Volumes(on_listed=self._wake) if by_driver else None
@@ -133,20 +133,20 @@ class Services:
         self.feed = None if socket is None else FeedServer(Path(socket), self, monotonic=monotonic)
 
     def start(self) -> None:
-        # What was loaded until here stays for ever: keep the collector from walking it again and again. Nothing is
-        # collected first: there is next to nothing, and looking for it would copy all pages that are the master's.
+        # Everything loaded until here stays for ever, so the garbage collector must not walk it again. No collection
+        # comes first: it would find almost nothing and copy all pages that are shared with the master.
         gc.freeze()
         gc.set_threshold(STARTING_OBJECTS)
         lifecycle.start_all(self._threads())
 
     def settle(self) -> None:
-        """Called with the first snapshot: what was read until here stays, too."""
+        """Called with the first snapshot: everything read until here stays, too."""
         gc.freeze()
         gc.set_threshold(*COLLECTED_AT)
 
     def begin_to_stop(self) -> None:
-        """What is written for people ends beside the last answers: giving the Lease back may take most of a second. A
-        kick may still follow from an answer. Does not wait."""
+        """Stops the outlets while the last answers are sent, because releasing the Lease may take most of a second. An
+        answer may still cause a kick. Does not wait."""
         self.stopping = True
         for service in self._written():
             threading.Thread(target=service.stop, daemon=True).start()
@@ -154,7 +154,7 @@ class Services:
     def stop(self) -> None:
         self.stopping = True
         gc.set_threshold(*COLLECTED_AT)
-        # Each may wait a second for its thread: side by side they need one in all.
+        # Each may wait a second for its thread: in parallel they need one second in all.
         threads = [threading.Thread(target=service.stop) for service in self._threads()]
         for thread in threads:
             thread.start()
@@ -162,7 +162,7 @@ class Services:
             thread.join(2 * STOP_LIMIT_S)
 
     def wait_synced(self, timeout_s: float, *, give_up: Callable[[], bool] = lambda: False) -> bool:
-        """Whether the first snapshot was there within the time. give_up: ends the waiting early."""
+        """Returns whether the first snapshot was there within the time. give_up: ends the wait early."""
         deadline = self.monotonic() + timeout_s
         pause = threading.Event()
         while not self.synced and self.monotonic() < deadline and not give_up():
@@ -174,11 +174,11 @@ class Services:
         return self.board.filled
 
     def sync(self) -> Sync:
-        """Called for every request."""
+        """Returns whether verdicts may be given. Called for every request."""
         if not self.board.filled:
             return Sync.NOT_SYNCED
         monotonic = self.monotonic()
-        if monotonic < self._fresh_until:  # what was heard stays heard
+        if monotonic < self._fresh_until:  # until then the last answer holds
             return Sync.OK
         age_s = max((cache.age_s(monotonic) for cache in self._required_caches), default=0.0)
         if age_s > self._stale_limit_s:
@@ -188,7 +188,7 @@ class Services:
 
     @property
     def journal(self) -> Journal:
-        """What is remembered."""
+        """The recorded history."""
         return self.recorder.journal
 
     @property
@@ -221,20 +221,20 @@ class Services:
         )
 
     def beats(self) -> Mapping[str, float]:
-        """By node: when its kubelet was last known to live, monotonic seconds."""
+        """By node: when its kubelet was last known to live, in monotonic seconds."""
         return {} if self.kubelets is None else self.kubelets.seen()
 
     def unhealthy(self) -> list[str]:
-        """Names of our own threads that have died or are stuck. An API server that is away is no reason.
+        """Returns the names of threads that have died or are stuck. An unreachable API server is no reason.
 
-        Nor are the feed, what remembers and what is written for people: a restart would cost kube-scheduler the caches,
-        for their sake. They are told by their own process.
+        Feed, recorder and outlets are left out: a restart would cost kube-scheduler the caches for their sake. The
+        status API reports them.
         """
         for_people = (self.feed, self.recorder, *self._written())
         return lifecycle.unhealthy([one for one in self._threads() if one not in for_people], self.monotonic())
 
     def watch_with(self, caches: dict[str, Cache], required: Sequence[str]) -> None:
-        """Take these caches; a verdict is refused when one of the required is stale."""
+        """Uses these caches. No verdict is given while one of the required ones is stale."""
         self.caches = caches
         self._required = tuple(required)
         self._required_caches = tuple(caches[name] for name in required)
@@ -257,7 +257,7 @@ class Services:
         self.watch_with(self.watches.caches, self.watches.required)
 
     def _threads(self) -> list[Service]:
-        """All that have one, in the order of their start."""
+        """All services with threads, in the order of their start."""
         readers = () if self.watches is None else (self.watches.lease_reader, self.watches.agent_reader)
         optional = [one for one in (*readers, self.kicker, self.feed) if one is not None]
         return [*self.caches.values(), self.recorder, *self._written(), *optional, self.decider]
@@ -269,7 +269,7 @@ class Services:
         return {} if self.writers is None else self.writers.counts()
 
     def _gates(self) -> Mapping[str, GateState] | None:
-        """What is decided, for who writes it; None while no verdict is given."""
+        """The decisions for the outlets; None while no verdict is given."""
         return self.board.snapshot.gates if self.sync() is Sync.OK else None
 
     def _kick(self, nodes: Sequence[str]) -> None:
@@ -280,12 +280,12 @@ class Services:
         self.decider.wake()
 
     def _unread(self) -> frozenset[str]:
-        """What is not required and has not come yet."""
+        """The optional inputs that were not read yet."""
         optional = [one.missing for one in (self.volumes, self.devices) if one is not None]
         return self.around.missing.union(*optional)
 
     def _kubelets_heard(self) -> Heartbeats | None:
-        """The heartbeats of the kubelets, where they are looked at."""
+        """The heartbeats of the kubelets, None if the settings disable them."""
         limit_s = self.settings.heartbeat.limit_s
         if limit_s == math.inf:
             return None
@@ -299,7 +299,7 @@ class Services:
         )
 
     def _agents_heard(self) -> Heartbeats | None:
-        """The same of the agents on the nodes."""
+        """The heartbeats of the agents, None if the settings have none."""
         agents = self.settings.heartbeat.agents
         if agents is None:
             return None
@@ -313,7 +313,7 @@ class Services:
         )
 
     def _starts_looked_at(self) -> PodStarts | None:
-        """How pods start, where a gate asks."""
+        """The starts of pods, None if no gate uses them."""
         rule = start_rule_of(self.settings)
         if rule is None:
             return None
@@ -336,7 +336,7 @@ class Services:
 
 
 def speakers_of(settings: Settings) -> list[GatePods]:
-    """Whose word each gate hears, those left out that hear none."""
+    """Returns the health pods of each gate that uses them."""
     return [
         GatePods(gate.name, PodList(pods.namespace, pods.label_selector), pods.daemon_set)
         for gate in settings.gates
@@ -345,7 +345,7 @@ def speakers_of(settings: Settings) -> list[GatePods]:
 
 
 def daemon_sets_of(settings: Settings) -> dict[str, tuple[str, str]]:
-    """By gate: namespace and name of the DaemonSet of its health pods, where it is named."""
+    """By gate: namespace and name of the DaemonSet of its health pods, if the settings name it."""
     return {
         gate.name: (pods.namespace, pods.daemon_set)
         for gate in settings.gates
@@ -363,14 +363,14 @@ def wanted_of(gates: Iterable[Gate]) -> Wanted:
 
 
 def _health_pods(gate: GateSettings) -> HealthPods | None:
-    """None where only conditions of the Node, or starts of pods, are looked at."""
+    """Returns None if the gate uses only conditions of the Node, or starts of pods."""
     if gate.pod_starts is not None:
         return None
     return gate.health_pods if gate.conditions is None or gate.conditions.of_pods else None
 
 
 def build(settings: Settings, connection: Connection) -> Services:
-    """The services for a connection to the API server; nothing is started or sent."""
+    """Returns the services for a connection to the API server. Starts and sends nothing."""
     services = Services(settings, Client(connection, user_agent=contract.NAME_EXTENDER))
     if isinstance(connection.credentials, TokenFile):
         services.token_file = connection.credentials

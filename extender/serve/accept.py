@@ -1,7 +1,7 @@
-"""The listeners: who comes is taken, and while there are no descriptors for it nobody is.
+"""Accepts connections. If the process has no free descriptor, connections are refused at once.
 
-One descriptor is kept for that case. Given back for a moment it lets those who wait be taken and closed: a caller that
-is refused goes on, one that hangs in the backlog waits for all of its patience.
+One descriptor is kept in reserve for that case. It is freed for a moment, so that waiting connections can be accepted
+and closed: a client that is refused goes on, but a client in the backlog waits for all of its timeout.
 """
 
 import errno
@@ -22,8 +22,11 @@ _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EN
 
 
 class Acceptor:
-    """take: is given each new socket, and may raise. make_place: ends a connection, False if there is none. lost: is
-    told how many new ones were not taken, and why."""
+    """The listeners.
+
+    take: called with each new socket; may raise. make_place: closes a connection; returns False if there is none. lost:
+    called with the number of connections that were not accepted, and the cause.
+    """
 
     def __init__(
         self,
@@ -47,10 +50,10 @@ class Acceptor:
         return fd in self._listeners
 
     def open(self, listeners: Sequence[socket.socket]) -> None:
-        """listeners: non-blocking."""
+        """Accepts connections of these listeners, which are non-blocking, from now on."""
         self._keep_spare()
         for listener in listeners:
-            for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):  # of the connections too, which inherit them
+            for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):  # accepted connections inherit these options
                 listener.setsockopt(socket.SOL_SOCKET, option, limits.SOCKET_BUFFER_BYTES)
             if listener.family in {socket.AF_INET, socket.AF_INET6}:
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -60,16 +63,18 @@ class Acceptor:
     def close(self, monotonic: float) -> None:
         self._give_spare()
         for fd, listener in self._listeners.items():
-            self._epoll.unregister(fd)  # closing alone does not: others have the same listener
-            self._accept(listener, monotonic)  # who has come until now is not refused any more
+            self._epoll.unregister(fd)  # closing is not enough: other processes have the same listener
+            self._accept(listener, monotonic)  # connections that have arrived by now are not refused any more
             listener.close()
         self._listeners.clear()
 
     def accept(self, fd: int, monotonic: float) -> bool:
-        """Takes who has come. False if there are no descriptors, so that nobody is taken until wake().
+        """Accepts waiting connections. Returns False if there are no descriptors; then nothing is accepted until
+        wake().
 
-        One connection gives its own then, which is used at once. If that was in vain they are lacking to the whole
-        machine, and no other has to for a while. Who still waits when it has rested is refused.
+        In that case one connection is closed and its descriptor used at once. If that did not help, the whole machine
+        has no descriptors, and no other connection is closed for a while. Connections that still wait after the pause
+        are refused.
         """
         listener = self._listeners[fd]
         if self._accept(listener, monotonic):
@@ -95,12 +100,12 @@ class Acceptor:
             self._epoll.modify(fd, events)
 
     def _accept(self, listener: socket.socket, monotonic: float) -> bool:
-        """False if nobody could be taken for want of a descriptor."""
+        """Returns False if no connection could be accepted because there is no descriptor."""
         for taken in range(limits.ACCEPTS_MAX):
             try:
                 sock, _address = listener.accept()
             except OSError as e:
-                return taken > 0 or e.errno not in _NO_DESCRIPTORS  # else there is none, any more
+                return taken > 0 or e.errno not in _NO_DESCRIPTORS  # else no descriptor is left
             self._gives_at, self._lacked = 0.0, False
             try:
                 self._take(sock, monotonic)
@@ -113,7 +118,7 @@ class Acceptor:
         return True
 
     def _refuse(self, listener: socket.socket) -> bool:
-        """Whether somebody was."""
+        """Refuses one connection. Returns whether one was waiting."""
         if self._spare is None:
             return False
         self._give_spare()
@@ -124,7 +129,7 @@ class Acceptor:
                 sock.close()
                 refused += 1
         except OSError:
-            pass  # nobody any more, or another thread was faster
+            pass  # none is left, or another thread was faster
         finally:
             self._keep_spare()
         if refused:

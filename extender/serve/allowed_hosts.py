@@ -1,9 +1,8 @@
-"""Whether the Host header of a request names us. Pure.
+"""Whether the Host header of a request is one of ours. Pure.
 
-A page in a browser of this host can be led to our port by a name that its owner lets resolve to 127.0.0.1 (DNS
-rebinding), and may then read our answers as if they were its own. Its requests carry that name in Host, so they are
-told apart by it. A port in Host is read but not compared: behind a forwarded port it is another one, and it tells
-nothing about the page.
+A page in a browser of this host can reach this port by a name that its owner resolves to 127.0.0.1 (DNS rebinding), and
+could then read the answers as its own. Its requests have that name in Host and are refused by it. A port in Host is
+read and not compared: behind a forwarded port it differs, and it says nothing about the page.
 """
 
 import ipaddress
@@ -14,9 +13,12 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Hosts(NamedTuple):
-    """usual: headers as most clients write them, found without parsing. named: names and addresses, each in its one
-    spelling. any_address: one that listens on all addresses cannot know them all; a page is led here by a name, never
-    by a number."""
+    """The accepted Host headers.
+
+    usual: headers as most clients write them, which need no parsing. named: names and addresses in their canonical
+    form. any_address: a process that listens on all addresses cannot list them, so every address is accepted; a
+    rebinding page uses a name.
+    """
 
     usual: frozenset[bytes]
     named: frozenset[str]
@@ -24,7 +26,8 @@ class Hosts(NamedTuple):
 
 
 def allowed_hosts(address: str, port: int, hosts: Iterable[str] = ()) -> Hosts:
-    """address, port: where we listen. hosts: more names or addresses, as the configuration has them."""
+    """Returns the accepted Host headers. address, port: of the listener. hosts: more names or addresses, from the
+    configuration."""
     own = _address(address)
     any_address = own is not None and own.is_unspecified
     named = frozenset({"localhost", "127.0.0.1", "::1", *(_canonical(host) for host in (address, *hosts))})
@@ -33,7 +36,7 @@ def allowed_hosts(address: str, port: int, hosts: Iterable[str] = ()) -> Hosts:
 
 
 def is_ours(header: bytes, allowed: Hosts) -> bool:
-    """header: a Host header's value without the blanks around it."""
+    """Returns whether a Host header is accepted. header: its value without blanks around it."""
     return header in allowed.usual or _is_named(header, allowed)
 
 
@@ -54,7 +57,7 @@ def _is_allowed_address(address: Address | None, allowed: Hosts) -> bool:
 
 
 def _host(header: bytes) -> str | None:
-    """The part before the port; None for what is no `host` or `host:port`."""
+    """Returns the part before the port; None if the text is neither `host` nor `host:port`."""
     text = header.decode("latin-1")
     end = text.find("]") + 1 if text.startswith("[") else text.find(":")
     host, port = (text, "") if end < 0 else (text[:end], text[end:])
@@ -63,13 +66,13 @@ def _host(header: bytes) -> str | None:
 
 
 def _canonical(host: str) -> str:
-    """An address in its one spelling, a name in lower case and without the dot of the root."""
+    """Returns an address in its canonical form, or a name in lower case without the dot of the root."""
     address = _address(host)
     return host.lower().removesuffix(".") if address is None else str(address)
 
 
 def _address(text: str) -> Address | None:
-    """None for a name, and for an address with a zone, which means something on one host only."""
+    """Returns None for a name, and for an address with a zone, which is valid on one host only."""
     try:
         found = None if "%" in text else ipaddress.ip_address(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who is connected, each with a place: what epoll tells of them, whose bytes are too many, who gives its place."""
+"""All connections: their events in epoll, the bytes that they hold, and the evictions."""
 
 import logging
 import select
@@ -14,10 +14,12 @@ _IN, _OUT = select.EPOLLIN, select.EPOLLOUT
 
 
 class ConnectionTable:
-    """by_fd: in the order they came. lost: called for each client that is closed for lack of something, with the cause.
+    """All connections of the server.
 
-    Guarantees: `held` counts bytes of clients in `by_fd` alone, because book() is the only way in and close() takes a
-    client out of both. _shed() ends, because each of its steps takes one client out of `held`.
+    by_fd: clients in the order in which they connected. lost: called with the cause for each client that is evicted.
+
+    Guarantees: `held` counts bytes of clients in `by_fd` alone, because book() is the only way in and close() removes a
+    client from both. _shed() ends, because each of its steps removes one client from `held`.
     """
 
     def __init__(
@@ -40,7 +42,7 @@ class ConnectionTable:
         self._monotonic = monotonic
 
     def give(self, client: Client) -> None:
-        """Raises OSError where the kernel lacks something; then it has none."""
+        """Adds a client. Raises OSError if the kernel lacks a resource; then the client is not added."""
         if len(self.by_fd) >= self._places_max:
             self.make(Lost.PLACES)
         self._epoll.register(client.fd, _IN | select.EPOLLRDHUP if client.shakes else _IN)
@@ -50,14 +52,14 @@ class ConnectionTable:
         return self.by_fd.get(client.fd) is client
 
     def want(self, client: Client) -> None:
-        """To be told of what the client is waited for."""
+        """Asks epoll for the events that the client waits for."""
         events = (_IN if client.wants_bytes else 0) | (_OUT if client.out else 0)
         if events != client.events and self.has(client):
             client.events = events
             self._epoll.modify(client.fd, events)
 
     def ask_large(self, client: Client, monotonic: float) -> bool:
-        """Asks for the turn to read a large body. False if the client must wait for it."""
+        """Requests the turn to read a large body. Returns False if the client must wait for it."""
         if self.large.asks(client, monotonic):
             return True
         self.pass_large(monotonic)
@@ -73,8 +75,8 @@ class ConnectionTable:
             self.want(holder)
 
     def book(self, client: Client) -> None:
-        """Counts the bytes that the client holds now, and closes clients until the sum is within the limit. A client
-        without a place is never counted."""
+        """Counts the bytes that the client holds now, and evicts clients until the sum is within the limit. Ignores a
+        client that is not in the table."""
         if self.by_fd.get(client.fd) is client and self.held.update(client):
             self._shed()
 
@@ -85,7 +87,7 @@ class ConnectionTable:
             self.close(victim)
 
     def make(self, cause: Lost) -> bool:
-        """A place for another one. Whether there was anybody to give it."""
+        """Evicts one client for a new connection. Returns whether there was one."""
         victim = place_for_another(self.by_fd.values(), Client.silent)
         if victim is None:
             return False
@@ -99,4 +101,4 @@ class ConnectionTable:
             del self.by_fd[client.fd]
             self.held.forget(client)
             self.leave_large(client, self._monotonic())
-            client.close()  # which takes it out of the epoll, too
+            client.close()  # also removes it from epoll

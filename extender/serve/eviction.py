@@ -1,13 +1,12 @@
-"""All connections at once: which one is closed if there are too many or they hold too many bytes, and which large body
-is read next. Pure.
+"""Which connection is evicted if there are too many connections or bytes, and which large body is read next. Pure.
 
-The first to go is the one that we have waited for longest: for a request, for the rest of one, or until it reads.
-Bytes that drip do not shorten that. One whose request waits for us goes last.
+The first to be evicted is the connection that has been waited for longest: for a request, for the rest of one, or for
+the client to read. Dripping bytes do not restart that time. A connection whose request waits for an answer is last.
 
-One that has had a verdict may be kube-scheduler at rest, and must not fall to a crowd that says nothing; one that comes
-may be kube-scheduler, and must not fall to a crowd that has had verdicts. So each of the two has places of its own. Of
-those that have had verdicts some keep theirs by how many it were: a crowd that has had one each takes no place from a
-kube-scheduler that rests.
+A client that has received a verdict may be an idle kube-scheduler and is never evicted for clients that sent nothing. A
+new client may be kube-scheduler, too, and is never evicted for a crowd that has received verdicts. So each of the two
+groups has its own share of connections. Within the first group the clients with the most verdicts keep their
+connections: a crowd with one verdict each evicts no idle kube-scheduler.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -32,7 +31,7 @@ def first_to_go(connections: Iterable[C]) -> C | None:
 
 
 def gives_its_place(connections: Collection[C]) -> C | None:
-    """Who goes for a new one."""
+    """Returns the connection that is evicted for a new one."""
     newcomers = [one for one in connections if not one.verdicts]
     if len(newcomers) > NEWCOMERS_MIN or len(newcomers) == len(connections):
         return first_to_go(newcomers)
@@ -41,7 +40,8 @@ def gives_its_place(connections: Collection[C]) -> C | None:
 
 
 def place_for_another(connections: Collection[C], silent: Callable[[C], bool]) -> C | None:
-    """The same, but a request that is here and was not read yet shall not be lost. silent: whether nothing has come."""
+    """Returns the same, but spares a request that has arrived and was not read. silent: whether a client has sent
+    nothing."""
     crowd = list(connections)
     while (one := gives_its_place(crowd)) is not None:
         if one.stage is not Stage.IDLE or silent(one) or len(crowd) <= len(connections) // 2:
@@ -51,8 +51,8 @@ def place_for_another(connections: Collection[C], silent: Callable[[C], bool]) -
 
 
 def seniors(connections: Iterable[C]) -> Iterator[C]:
-    """The SENIORS that have been here longest, of those that have had verdicts. connections: all there are, in the
-    order they came."""
+    """Returns the SENIORS clients that have been connected longest of those with verdicts. connections: all, in the
+    order in which they connected."""
     return islice((each for each in connections if each.verdicts), SENIORS)
 
 
@@ -61,7 +61,8 @@ def is_senior(one: C, connections: Iterable[C]) -> bool:
 
 
 class Held(Generic[C]):
-    """The bytes that all connections hold together. Only Places.book() and Places.close() change them."""
+    """The bytes that all connections hold together. Only ConnectionTable.book() and ConnectionTable.close() change
+    them."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -111,9 +112,9 @@ class LargeBodies(Generic[C]):
         """ready_bytes: the number of bytes of a client that have arrived and were not read. seniors: see seniors()."""
         self._ready_bytes, self._seniors = ready_bytes, seniors
         self._holder: C | None = None
-        self._began = 0.0  # when the holder got its turn
-        self._step_at, self._step_bytes = 0.0, 0  # when it last had sent a whole step, and its body up to then
-        self.waiting: dict[C, None] = {}  # in the order they came
+        self._began = 0.0  # when the client got the turn
+        self._step_at, self._step_bytes = 0.0, 0  # when the client last completed a step, and the size of its body then
+        self.waiting: dict[C, None] = {}  # in the order of their requests
 
     def asks(self, connection: C, monotonic: float) -> bool:
         """Must be called after each read from a large body. Returns whether its client may go on; if not, it waits."""

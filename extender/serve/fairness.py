@@ -1,26 +1,23 @@
-"""Whose request is answered next. Pure: time is an argument. Used only while more than one waits.
+"""Whose bytes are read next, and whose request is answered next, if several wait. Pure: time is an argument.
 
-Each request shall be answered within the time that twice as many of its own cost take as there may be connections; the
-one whose time is up first is next. So what is cheap goes before what is dear and came a little sooner, and nothing is
-put off for ever. This time goes by what was answered since, and by no clock: on a machine that is slower than was
-thought all would be beyond their time, and be answered in the order they came.
+Order of answers. Each request has a due time: it grows with the request's own estimated cost times twice the number of
+connections. The earliest due time is next. So cheap requests go before expensive ones that came a little sooner, and no
+request waits for ever. Due times are measured in work done since and not in seconds: on a slow machine all requests
+would be overdue and answered in the order of arrival.
 
-Who asks seldom goes before a crowd that asks without a pause. Each answer is charged with as much as that rule gives it
-by how long it took, and what is charged is forgotten as time passes. Who has more than PAST_S of it asks much and comes
-after all who have not, whose time begins when it is forgotten. So one that asks seldom takes half of an equal share of
-the time at most, and all of them together half of the time. A client begins as one that asks much, or who connects anew
-for each call would be taken for another.
+Clients that ask seldom go first. Each answer charges its client with the answer's duration times twice the number of
+connections, and charges expire with time. A client with more than PAST_S of charge counts as busy and comes after all
+others. So a client that asks seldom takes at most half of an equal share of the time, and all of them together half of
+the time. A client counts as busy when it connects, because a client may open a new connection for each call.
 
-Among those that ask much there is one more difference. Those few that have been here longest, of all that have had
-verdicts, have a quarter of that time: a kube-scheduler that works is one of them before a crowd comes. Beside others
-that ask alike one of them waits for a tenth of what it would otherwise, and each of them for two or three answers of
-each other of them. For all others it is twice as long as it would be, at most, and their own time holds as it did: what
-is cheap goes before what is dear.
+Seniors go before other busy clients. Seniors are the few clients that have been connected longest of those that have
+received verdicts; a working kube-scheduler is one of them before a crowd arrives. Their due time is a quarter of that
+of others. Among equal requests a senior waits for a tenth of the usual time, and other clients wait at most twice as
+long as without seniors.
 
-That alone would let a crowd go before another one until its time is up, at each of its calls. So the one that has
-waited longest is next as soon as those that went before it have cost as much as it will. Beside a crowd that asks cheap
-things a dear one waits for as long as its own answer takes, and one of each of the others; one that asks seldom waits
-for what is answered just then, and for the one that has waited longest.
+The request that has waited longest is next as soon as the answers before it have cost as much as its own. Without this
+rule a crowd could go before another client until the due time of each of its calls. So an expensive request among cheap
+ones waits for as long as its own answer takes plus one answer of each other client.
 """
 
 import heapq
@@ -30,19 +27,19 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-# Seconds that things cost, about; only their ratios matter.
+# Estimated costs in seconds; only their ratios matter.
 REQUEST_S = 5e-5
 BYTE_S = 2e-9
-NAME_S = 3e-7  # to look up and to write back; names are told by their commas
+NAME_S = 3e-7  # to look up and to write back; names are counted by their commas
 
 SENIORS = 8
-SENIOR_SHARE = 0.25  # of the time that others have
-PAST_S = 3.0  # with 128 connections six answers of 2 ms in a row
-NEW_S = 2 * PAST_S  # so that one that has come some seconds ago still asks much
+SENIOR_SHARE = 0.25  # of the due time of other clients
+PAST_S = 3.0  # six answers of 2 ms in a row with 128 connections
+NEW_S = 2 * PAST_S  # so that a client that connected some seconds ago still counts as busy
 
 
 def cost_s(body: bytes | bytearray) -> float:
-    """An estimate of what the answer to it takes."""
+    """Returns the estimated cost of answering this body."""
     return REQUEST_S + BYTE_S * len(body) + NAME_S * body.count(b",")
 
 
@@ -51,16 +48,19 @@ Waiting = tuple[bool, float, int, float, T]
 
 
 class Fairness(Generic[T]):
-    """Each client at most once at a time. connections: how many there may be. waiting: those who do, the one that has
-    waited longest first; to be read by others as whether there is anyone."""
+    """The order of answers. Each client is in it at most once at a time.
+
+    connections: the most that there may be. waiting: the waiting clients, the one that has waited longest first; others
+    read it to see whether any client waits.
+    """
 
     def __init__(self, connections: int) -> None:
         self._patience = 2 * connections
         self.waiting: OrderedDict[int, Waiting[T]] = OrderedDict()
-        self._by_time: list[Waiting[T]] = []  # a heap of the same, and of some that have had their turn
+        self._by_time: list[Waiting[T]] = []  # a heap of the same, and of some that were answered
         self._came = 0
-        self._work_s = 0.0  # what all those cost that have had their turn: the clock by which times are up
-        self._passed_s = 0.0  # what those cost that went before the one that has waited longest
+        self._work_s = 0.0  # the cost of all answered requests: the clock of due times
+        self._passed_s = 0.0  # the cost of the requests that were answered before the one that has waited longest
 
     def __len__(self) -> int:
         return len(self.waiting)
@@ -68,24 +68,25 @@ class Fairness(Generic[T]):
     def put(
         self, client: T, cost_s: float, monotonic: float, charged_until: float = 0.0, *, senior: bool = False
     ) -> None:
-        """charged_until: what charged() gave for it last; NEW_S from its beginning before. senior: one of those
-        SENIORS that have been here longest."""
+        """Adds a waiting client. charged_until: the last result of charged(); NEW_S after its connection before the
+        first one. senior: whether it is one of the SENIORS."""
         self._came += 1
         asks_much = charged_until >= monotonic + PAST_S
         rests_s = 0.0 if asks_much else max(0.0, charged_until - monotonic)
         due = self._work_s + rests_s + self._patience * cost_s * (SENIOR_SHARE if senior else 1.0)
         self.waiting[self._came] = one = (asks_much, due, self._came, cost_s, client)
         heapq.heappush(self._by_time, one)
-        if len(self._by_time) > 2 * self._patience:  # most have had their turn, as those that have waited longest
+        if len(self._by_time) > 2 * self._patience:  # most were answered already, as those that had waited longest
             self._by_time = list(self.waiting.values())
             heapq.heapify(self._by_time)
 
     def charged(self, charged_until: float, took_s: float, monotonic: float) -> float:
-        """The same after an answer that took so long, by the clock: a slow machine is slow for all."""
+        """Returns the new charged_until after an answer that took took_s seconds by the clock: a slow machine is slow
+        for all."""
         return min(max(monotonic, charged_until), monotonic + PAST_S) + self._patience * took_s
 
     def take(self) -> T:
-        """The next one. Raises LookupError without any."""
+        """Returns the next client. Raises LookupError without any."""
         waiting = self.waiting
         if not waiting:
             raise LookupError("nobody waits")
@@ -104,15 +105,20 @@ class Fairness(Generic[T]):
 
 
 class Readable:
-    """By descriptors, as epoll names them. One that is given to another connection meanwhile keeps its place."""
+    """The order of reading, if more connections have bytes than one turn of the loop reads.
+
+    Connections are read in the order in which they became ready, except for a few that go first. Those take at most
+    half of a turn, so no connection waits for more than twice as long. A descriptor that a new connection reuses keeps
+    its place.
+    """
 
     def __init__(self) -> None:
-        self._left: list[int] = []  # who were ready and not looked at
+        self._left: list[int] = []  # ready connections that were not read
 
     def chosen(
         self, events: Iterable[tuple[int, int]], goes_first: Callable[[int], bool], most: int
     ) -> list[tuple[int, int]]:
-        """events: of all that are ready, with what epoll says of them."""
+        """Returns the events to handle in this turn. events: all ready descriptors with their events."""
         given = dict(events)
         there = {fd: given[fd] for fd in self._left if fd in given} | given
         chosen = dict.fromkeys([fd for fd in there if goes_first(fd)][: most // 2])
@@ -124,5 +130,5 @@ class Readable:
         return [(fd, there[fd]) for fd in chosen]
 
     def left(self, fds: Iterable[int]) -> None:
-        """Of those chosen last these were not looked at after all."""
+        """Records that these descriptors, chosen last, were not read."""
         self._left = list(dict.fromkeys([*fds, *self._left]))

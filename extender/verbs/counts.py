@@ -1,6 +1,6 @@
-"""Counts of the verbs. Pure: plain numbers, so that they can be read, sent and added up anywhere.
+"""Counts of requests, answers and lost connections. Pure: plain numbers, which can be read, sent and added up anywhere.
 
-No key holds a node, a pod or any text of a request: the number of series is fixed by the code.
+No key holds a node, a pod or any text of a request, so the code fixes the number of time series.
 """
 
 import math
@@ -29,10 +29,11 @@ class RequestResult(StrEnum):
 
 
 class Lost(StrEnum):
-    """Why a connection was closed for want of something, and not by its client's doing.
+    """Why the server closed a connection that its client did not close.
 
-    PLACES, BYTES: it was the first to go of too many. DESCRIPTORS: it gave its own to a new one. REFUSED: a new one, as
-    there was none for it either. FAILED: a new one, as the kernel or OpenSSL lacked something else.
+    PLACES: it was the first to be evicted of too many connections. BYTES: it was the first to be evicted of connections
+    that hold too many bytes. DESCRIPTORS: its descriptor was given to a new connection. REFUSED: it was new, and there
+    was no descriptor for it. FAILED: it was new, and the kernel or OpenSSL lacked another resource.
     """
 
     PLACES = "places"
@@ -48,12 +49,12 @@ def _no_results() -> dict[str, int]:
 
 @dataclass(slots=True)
 class Counts:
-    """From one thread; other threads may read at any time. All but others, removed and lost is of the verb `filter`.
+    """Counts that one thread writes and any thread may read. All but others, removed and lost are of the verb `filter`.
 
     results: requests by RequestResult. refused: names filtered out, by reason, counted once per request and name.
-    durations: answers by the first of BUCKETS_S they fit in, the last number being those that fit in none.
-    others: requests by verb and RequestResult. removed: nodes that preemption was kept from, by reason.
-    lost: connections that were closed for want of something, by Lost.
+    durations: answers by the first of BUCKETS_S that is not exceeded; the last number counts answers above all of them.
+    others: requests by verb and RequestResult. removed: nodes removed from preemption, by reason. lost: connections
+    that the server closed, by Lost.
     """
 
     results: dict[str, int] = field(default_factory=_no_results)
@@ -70,7 +71,7 @@ class Counts:
 
     @property
     def unanswered(self) -> int:
-        """Calls that got no verdict."""
+        """The number of calls without a verdict."""
         return self.calls - self.results[RequestResult.ANSWERED] - self.results[RequestResult.EXEMPT]
 
     def count(self, result: RequestResult) -> None:
@@ -80,13 +81,13 @@ class Counts:
         self.others[verb][result.value] += 1
 
     def answered_in(self, seconds: float) -> None:
-        """seconds: from the complete body to the complete answer."""
+        """Counts the duration of an answer. seconds: from the complete body to the complete answer."""
         self.durations[bisect_left(BUCKETS_S, seconds)] += 1
         self.duration_s += seconds
 
     def refuse(self, reasons: Mapping[str, int]) -> None:
-        """How many names for each."""
-        for reason, number in reasons.items():  # there are a few at most
+        """Counts refused names. reasons: number of names by reason."""
+        for reason, number in reasons.items():  # a few at most
             self.refused[reason] = self.refused.get(reason, 0) + number
 
     def remove(self, reasons: Iterable[str]) -> None:
@@ -103,8 +104,11 @@ _LOOKS_MAX = int(LATELY_S / LOOKS_APART_S) + 1
 
 
 class Pace(NamedTuple):
-    """Of the last LATELY_S. p99_s: the bound that 99 of 100 answers keep, None without any, infinite beyond the last of
-    BUCKETS_S. last_s: seconds since the last call, None if none was seen."""
+    """Rate and latency of the calls of the last LATELY_S seconds.
+
+    p99_s: the bucket bound that 99 of 100 answers keep; None without answers, infinite above the last of BUCKETS_S.
+    last_s: seconds since the last call, None if there was none.
+    """
 
     per_s: float = 0.0
     p99_s: float | None = None
@@ -118,8 +122,8 @@ class _Look(NamedTuple):
 
 
 class Lately:
-    """The calls of the last ten minutes, told by counts that somebody looks at about once a second. One thread notes;
-    any may read."""
+    """The calls of the last ten minutes, computed from counts that a caller samples about once a second. One thread
+    calls note(); any thread may read."""
 
     def __init__(self) -> None:
         self._looks: tuple[_Look, ...] = ()
@@ -128,7 +132,7 @@ class Lately:
 
     def note(self, counts: Counts, monotonic: float) -> None:
         calls = counts.calls
-        if not self._looks or calls < self._calls:  # another process, which counts from the beginning
+        if not self._looks or calls < self._calls:  # another process, which counts from zero
             self._looks = (_Look(monotonic, calls, tuple(counts.durations)),)
         elif calls > self._calls:
             self._called_at = monotonic
@@ -138,7 +142,7 @@ class Lately:
             self._looks = (*self._looks[1 - _LOOKS_MAX :], look)
 
     def over(self, counts: Counts, monotonic: float) -> Pace:
-        """counts: the newest."""
+        """Returns rate and latency until now. counts: the newest counts."""
         looks = [look for look in self._looks if look.monotonic >= monotonic - LATELY_S - LOOKS_APART_S]
         calls = counts.calls
         if not looks or monotonic <= looks[0].monotonic or calls < looks[0].calls:
@@ -150,7 +154,7 @@ class Lately:
 
 
 def _bound(took: list[int], share: float) -> float | None:
-    """Of these numbers of answers by bucket, the bound that so many keep."""
+    """Returns the bucket bound that this share of the answers keeps. took: number of answers by bucket."""
     wanted, seen = share * sum(took), 0
     for number, bound in zip(took, (*BUCKETS_S, math.inf), strict=True):
         seen += number

@@ -1,4 +1,5 @@
-"""The verb `filter`: decode, look up, encode. No API call, no lock that waits, no log line."""
+"""The verb `filter`: decodes a request, looks up its names, encodes the answer. It makes no API call, waits for no lock
+and logs nothing."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,20 +16,21 @@ from extender.why.attempts import Attempt, Attempts
 from kube import contract
 
 _NOT_GIVEN = Answer([], {})
-NODE_NAME_MAX = 253  # characters, in Kubernetes
-_NOT_EXEMPT, _IN_SYNC = Exemption.NONE, Sync.OK  # looked up for each call
+NODE_NAME_MAX = 253  # characters; the limit of Kubernetes
+_NOT_EXEMPT, _IN_SYNC = Exemption.NONE, Sync.OK  # local names, because each call looks them up
 _ANSWERED, _OK = RequestResult.ANSWERED, HTTPStatus.OK
 
 
 def answer_filter(source: Source, request: bytes | bytearray) -> Reply:
-    """The answer to one ExtenderArgs, counted and remembered. Never raises for what a request may hold."""
+    """Returns the answer to one ExtenderArgs, counted and recorded. Never raises for any content of a request."""
     reply = reply_to_filter(source, request)
     account(source, reply)
     return reply
 
 
 def reply_to_filter(source: Source, request: bytes | bytearray) -> Reply:
-    """The same; account() is left to the caller. What is refused is noted for the kick: that must not come later."""
+    """Returns the answer without counting and recording it, which is account(). Refusals are noted for the kick already
+    here: a release that follows must not miss them."""
     try:
         return _answer(source, request)
     except wire.MalformedError as e:
@@ -40,7 +42,7 @@ def reply_to_filter(source: Source, request: bytes | bytearray) -> Reply:
 
 
 def _answer(source: Source, request: bytes | bytearray) -> Reply:
-    """Raises RequestError."""
+    """Answers a request, by its bytes if possible, else decoded. Raises RequestError."""
     classes, attempts, sync = source.classes, source.attempts, source.sync()
     names_max = names_max_of(source, sync, request)
     written = wire.read_as_written(request, whole=classes.needs_spec)
@@ -67,7 +69,7 @@ def _answer(source: Source, request: bytes | bytearray) -> Reply:
         result = NOT_ANSWERED[sync]
         attempt = None if attempts is None else _attempt(attempts, pod, names, _NOT_GIVEN, mask, unanswered=result)
         return Reply(result, wire.write_error(sync.value), attempt=attempt)
-    # Where nothing is refused to the pod, no name was looked up.
+    # If nothing is refused to the pod, no name was looked up.
     if "" in (answer.refused or (() if _looked_up(answer, mask) else answer.survivors)):
         return Reply(RequestResult.UNANSWERABLE, wire.write_error(wire.NAMELESS_NODE))
     return Reply(
@@ -80,18 +82,19 @@ def _answer(source: Source, request: bytes | bytearray) -> Reply:
 
 
 def _refused_everywhere(names: Sequence[str]) -> Reply:
-    """To a canary. No node is closed by it: it is neither counted nor remembered, and nothing is kicked for it."""
+    """Refuses all nodes to a canary. The canary closes no node, so this is neither counted nor recorded, and no kick
+    follows."""
     if "" in names:
         return Reply(RequestResult.UNANSWERABLE, wire.write_error(wire.NAMELESS_NODE))
     return Reply(_ANSWERED, wire.write_names([], dict.fromkeys(names, contract.CANARY_REFUSED)))
 
 
 def _answer_written(source: Source, written: wire.WrittenArgs, names_max: int) -> Reply | None:
-    """The answer where each name is one that we know, as nearly always: none of them is decoded, none encoded. None
-    where they have to be. Raises TooManyNodesError."""
+    """Answers without decoding or encoding a name, if all names are known, as nearly always. Returns None if names must
+    be decoded. Raises TooManyNodesError."""
     pod, names, classes, attempts = written.pod, written.names, source.classes, source.attempts
     mask = classes.all if classes.everybody else mask_of(classes, pod)
-    asked = names.split(b",", names_max)  # more than that are left in one piece
+    asked = names.split(b",", names_max)  # names beyond the limit stay in one piece
     if len(asked) > names_max:
         raise wire.TooManyNodesError(names_max)
     if (attempts is not None and attempts.keep_names) or len(asked) == 1:
@@ -111,7 +114,7 @@ def _looked_up(answer: Answer, mask: int) -> bool:
 
 
 def _of_nodes(refused: dict[str, str]) -> dict[str, str]:
-    """Without what can be no node's name: a request may hold texts of 32 MiB, for which no memory is set aside."""
+    """Drops texts that cannot be node names: a request may hold texts of 32 MiB, and no memory is reserved for them."""
     return {name: reason for name, reason in refused.items() if len(name) <= NODE_NAME_MAX and name.isascii()}
 
 
@@ -125,7 +128,7 @@ def _attempt(
     unanswered: str = "",
     exempt: str = "",
 ) -> Attempt:
-    """For whoever asks why: what was asked of the pod, and answered."""
+    """Returns the record of this request and its answer for `readygate why`."""
     meta, status = pod.metadata or NO_META, pod.status
     return Attempt(
         meta.namespace,

@@ -1,8 +1,7 @@
-"""The verb `prioritize`: a lower score for nodes that a gate of severity `preferNot` has closed.
+"""The verb `prioritize`: gives a lower score to nodes that a gate of severity `preferNot` has closed.
 
-The answer is a bare array, one entry a name, integers from 0 to 10, which kube-scheduler multiplies by the extender's
-weight and by ten. It drops the whole call for anything else and goes on without, so nothing here is a failure that a
-user is told: without a word on the nodes the array is empty.
+The answer is an array with one entry a name and integers from 0 to 10. kube-scheduler multiplies them by the extender's
+weight and by ten. It ignores the whole answer if anything else is in it. If readygate cannot score, the array is empty.
 """
 
 from collections.abc import Mapping
@@ -26,7 +25,7 @@ class HostPriority(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
 
 
 def answer_prioritize(source: Source, request: bytes | bytearray) -> Reply:
-    """The answer to one ExtenderArgs. Never raises for what a request may hold."""
+    """Returns the answer to one ExtenderArgs. Never raises for any content of a request."""
     sync = source.sync()
     names_max = names_max_of(source, sync, request)
     try:

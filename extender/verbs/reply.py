@@ -1,4 +1,4 @@
-"""What a verb gives back, and what all verbs ask of the pod."""
+"""The reply of a verb, the checks that all verbs make of a pod, and `account`, the step after the answer is sent."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -19,18 +19,19 @@ NOT_ANSWERED = {Sync.NOT_SYNCED: RequestResult.NOT_SYNCED, Sync.STALE: RequestRe
 
 
 _NOTHING: Mapping[str, int] = {}
-# What was asked, its names, how they were sorted out and by which snapshot, for which gates.
+# The request, its names, how they were divided by which snapshot, and the mask of the gates.
 Found = tuple[wire.WrittenArgs, list[bytes], tuple[Sorted, Snapshot], int]
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
-    """body: JSON. result: what is counted. exemption: why nothing was refused, if so.
+    """The reply of a verb.
 
-    status: kube-scheduler reads the body of 200 only. `filter` and `bind` tell of failures in a 200 with `Error`; an
-    answer of `preempt` and `prioritize` has no place for one, so there it is the status that tells.
+    result: what is counted. body: JSON. exemption: why nothing was refused, if so. status: kube-scheduler reads the
+    body of 200 only. `filter` and `bind` report failures as 200 with `Error`; answers of `preempt` and `prioritize`
+    have no such field, so the status reports them.
 
-    reasons, attempt: what account() is to count and remember; found, where the names were not decoded: what it makes an
-    attempt of. That holds all that was made on the way, and goes with the reply, so after it was sent.
+    reasons, attempt: what account() counts and records. found: set if names were not decoded; account() builds the
+    attempt from it. found keeps everything that the answer was made of until after the answer is sent.
     """
 
     result: RequestResult
@@ -43,7 +44,8 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
 
 def account(source: Source, reply: Reply) -> None:
-    """Counts and remembers whom it refuses, and to whom: whoever asked need not wait for that."""
+    """Counts and records the refusals of a reply. Called after the answer is sent, so that the client does not wait for
+    it."""
     if reply.reasons:
         source.counts.refuse(reply.reasons)
     attempts = source.attempts
@@ -61,21 +63,20 @@ def account(source: Source, reply: Reply) -> None:
 
 
 def names_max_of(source: Source, sync: Sync, request: bytes | bytearray) -> int:
-    """How many nodes the request may name. While the cache is not synced or stale, the number of nodes is unknown: then
-    a request of kube-scheduler must not be refused for its size.
-    """
+    """Returns how many nodes the request may name. While the cache is not synced or stale, the number of nodes is
+    unknown: then a request of kube-scheduler must not be refused for its size."""
     if len(request) <= wire.SHORT_BYTES or sync is not Sync.OK:
         return wire.NAMES_MAX
     return wire.names_max_of(len(source.board.snapshot.nodes))
 
 
 def failed(result: RequestResult, status: HTTPStatus, text: str) -> Reply:
-    """A failure told by the status; the text is for whoever reads it all the same."""
+    """Returns a failure that the status reports. text: for humans; kube-scheduler does not read it."""
     return Reply(result, msgspec.json.encode({"Error": wire.plain(text)}), status=status)
 
 
 def exemption_of(source: Source, pod: Pod | None) -> Exemption:
-    """Why the pod is refused no node, if so. Needs no cache."""
+    """Returns why no node is refused to the pod, NONE if the gates apply to it. Needs no cache."""
     meta = NO_META if pod is None or pod.metadata is None else pod.metadata
     spec = NO_SPEC if pod is None or pod.spec is None else pod.spec
     return exempt.exemption_of(
@@ -89,7 +90,8 @@ def exemption_of(source: Source, pod: Pod | None) -> Exemption:
 
 
 def is_canary(source: Source, pod: Pod | None) -> bool:
-    """Whether the pod is refused everywhere on purpose; to be asked of one that is exempt because it is ours."""
+    """Returns whether all nodes are refused to the pod on purpose. Only pods of readygate's namespace can be
+    canaries."""
     meta = NO_META if pod is None or pod.metadata is None else pod.metadata
     return exempt.is_canary(
         source.exemptions, namespace=meta.namespace, labels=meta.labels, owners=meta.owner_references

@@ -1,4 +1,4 @@
-"""What an answer to kube-scheduler is made of, whoever gives it. Types only."""
+"""Types of what an answer to kube-scheduler is made of."""
 
 from enum import Enum
 from typing import Protocol
@@ -11,7 +11,7 @@ from extender.why.attempts import Attempts
 
 
 class Sync(Enum):
-    """Whether verdicts may be given to kube-scheduler; the value says why not, for people."""
+    """Whether readygate may give verdicts; the value is the text that says why not."""
 
     OK = ""
     NOT_SYNCED = "readygate: cache not synced: nodes and health pods have not been read from the API server yet"
@@ -19,10 +19,11 @@ class Sync(Enum):
 
 
 class Source(Protocol):
-    """board: what is decided. exemptions: pods that are refused no node. classes: for which pods each gate speaks, in
-    the order of the configuration. counts: of the thread that answers.
+    """What the verbs read.
 
-    attempts: where that thread appends what it was asked, None if nobody remembers it.
+    board: the current decisions. exemptions: which pods are exempt. classes: to which pods each gate applies, in the
+    order of the configuration. counts: of the thread that answers. attempts: where that thread appends requests and
+    answers, None if nothing records them.
     """
 
     @property
@@ -36,5 +37,5 @@ class Source(Protocol):
     @property
     def attempts(self) -> Attempts | None: ...
     def sync(self) -> Sync:
-        """Called for every request."""
+        """Returns whether verdicts may be given. Called for every request."""
         ...

@@ -1,4 +1,4 @@
-"""Which function answers which verb, and what is answered to a request that was not read."""
+"""Which function answers which verb, and the answer to a request that was not read completely."""
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -23,7 +23,7 @@ UNREAD = {
 
 
 def answer_bind(_source: Source, _request: bytes | bytearray) -> Reply:
-    """Whatever is asked: kube-scheduler binds."""
+    """Refuses every request, because kube-scheduler binds."""
     return Reply(RequestResult.UNANSWERABLE, b'{"Error":"%b"}' % NOT_A_BINDER.encode())
 
 
@@ -37,10 +37,10 @@ VERBS: Mapping[str, Answerer] = {
 
 
 def answer_unread(verb: str, status: HTTPStatus, text: str, *, skipped: bool) -> Reply:
-    """To a request that was not read to its end. status: the HTTP status that says why. skipped: what still comes of it
-    is read past, so that an answer gets through.
+    """Returns the answer to a request that was not read completely. status: the HTTP status with the cause. skipped:
+    the rest of the request is read and dropped, so that the client receives the answer.
 
-    That a body is too large comes as 200 where there is an `Error` to tell it in: kube-scheduler reads nothing else.
+    A body that is too large is answered with 200 if the verb has an `Error`: kube-scheduler reads nothing else.
     """
     result = UNREAD.get(status, RequestResult.MALFORMED)
     text = f"readygate: {text}"

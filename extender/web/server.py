@@ -128,7 +128,9 @@ def serve(settings: Settings) -> int:
     """Serve until SIGTERM (0) or SIGINT (130). Also returns in the worker, with its exit code. Raises StartError."""
     status_api, metrics = settings.status_api, settings.metrics
     shared = status_api.shares_port
-    listeners = [listen(address, status_api.port, section="statusApi", shared=shared) for address in addresses(settings)]
+    listeners = [
+        listen(address, status_api.port, section="statusApi", shared=shared) for address in addresses(settings)
+    ]
     metrics_port = None
     if (address := metrics_address(settings)) is not None:
         listeners.append(listen(address, metrics.port, section="metrics", shared=shared))

@@ -11,7 +11,7 @@ from extender.policy.damping import Damping
 from extender.policy.decide import decide
 from extender.policy.evidence import Surroundings
 from extender.policy.gates import Gate
-from extender.policy.memory import Memory
+from extender.policy.memory import DecisionMemory
 from extender.policy.storm import StormRule
 from tests.extender.policy.cluster import Cluster
 
@@ -35,7 +35,7 @@ def anew_ms(world: Cluster, *, first: bool, times: int = 5) -> list[float]:
     evidence = {name: world.evidence(name) for name in world.nodes}
     took = []
     for number in range(times):
-        ledger = Memory() if first else world.ledger
+        ledger = DecisionMemory() if first else world.ledger
         around = Surroundings({f"nobody{number}": None})
         began = time.thread_time()
         decide(world.rules, ledger, evidence, around, monotonic=world.monotonic, wall=world.wall)

@@ -8,7 +8,7 @@ from extender.policy.decide import Rules, decide
 from extender.policy.decision import Decision, GateState
 from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode, Surroundings
 from extender.policy.gates import Gate
-from extender.policy.memory import Decided, Memory
+from extender.policy.memory import Decided, DecisionMemory
 from extender.policy.orders import Orders, parse_orders
 from extender.policy.snapshot import INHERITED_KICKS, Board
 from extender.policy.storm import StormRule
@@ -36,7 +36,7 @@ class Cluster:
 
     def start(self) -> None:
         """A process that has seen nothing yet."""
-        self.ledger = Memory()
+        self.ledger = DecisionMemory()
         self.kicked: list[str] = []
         self.board = Board(self.kicked.extend)
         self.changed = dict.fromkeys(self.nodes)

@@ -9,7 +9,7 @@ from extender.policy.decide import Rules, decide
 from extender.policy.decision import Decision, HeldBy
 from extender.policy.evidence import HealthPod, NodeEvidence, Surroundings
 from extender.policy.gates import Gate
-from extender.policy.memory import Decided, Memory
+from extender.policy.memory import Decided, DecisionMemory
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
 from tests.extender.builders import health_pod, observed_node
 from tests.extender.policy.cluster import cluster, names
@@ -31,7 +31,7 @@ SAID = "health pod missing, last verdict"
 KEPT = Decision(OPEN, "", SAID, 100.0, 140.0, CLOSED_NO_HEALTH_POD, HeldBy.GRACE, until=140.0, note=SAID)
 
 
-def decided(ledger: Memory, seen: Mapping[str, NodeEvidence | None], monotonic: float) -> Decided:
+def decided(ledger: DecisionMemory, seen: Mapping[str, NodeEvidence | None], monotonic: float) -> Decided:
     return decide(RULES, ledger, seen, Surroundings(), monotonic=monotonic, wall=WALL + monotonic)
 
 
@@ -41,8 +41,8 @@ def decisions(outcome: Decided) -> dict[str, Decision | None]:
     return {name: state.decisions.get(name) for name in outcome.changed["health"]}
 
 
-def ledger_after(*seen: NodeEvidence, monotonic: float = 100.0) -> Memory:
-    ledger = Memory()
+def ledger_after(*seen: NodeEvidence, monotonic: float = 100.0) -> DecisionMemory:
+    ledger = DecisionMemory()
     for one in seen:
         ledger.keep(decided(ledger, {"n1": one}, monotonic))
     return ledger
@@ -107,7 +107,7 @@ def test_of_a_node_that_is_no_more_nothing_is_remembered() -> None:
     assert {"n1": closed} == decisions(outcome)
 
 
-def due_at(ledger: Memory) -> float:
+def due_at(ledger: DecisionMemory) -> float:
     return ledger.due_at(100.0, WALL + 100.0)
 
 
