@@ -1,6 +1,6 @@
-"""Sections of the configuration file on gates, and on what holds them back: cap, storm, damping. Pure.
+"""Sections of the configuration file on gates, and on the limits of closing: cap, storm, damping. Pure.
 
-`off` is what YAML takes for false. A key whose value is off or a mapping takes no other truth value.
+`off` is what YAML reads as false. A key whose value is off or a mapping accepts no other boolean.
 """
 
 from typing import Annotated, Literal
@@ -70,9 +70,9 @@ def _check_selector(key: str, text: str | None) -> None:
 
 
 class HealthPods(Section, frozen=True):
-    """Which pods speak for their nodes. daemon_set: null = any owner, the label selector alone decides.
+    """The health pods of a gate. daemon_set: null = any owner, the label selector alone decides.
 
-    Given as a whole: a selector that was left as it is would find the pods of another gate.
+    It must be given completely: a default selector would select the pods of another gate.
     """
 
     namespace: DnsLabel
@@ -89,7 +89,7 @@ OUR_HEALTH_PODS = HealthPods(contract.NAMESPACE, f"{contract.LABEL_NAME}={contra
 
 
 class PriorityRange(Section, frozen=True):
-    """Both ends belong to it; null = no end."""
+    """Both ends are included; null = no end."""
 
     from_: Priority | None = field(default=None, name="from")
     to: Priority | None = None
@@ -102,9 +102,9 @@ class PriorityRange(Section, frozen=True):
 
 
 class For(Section, frozen=True):
-    """Which pods the gate speaks for: those for which all that is given holds; nothing given is every pod.
+    """The pods to which the gate applies: every given key must match; without any key it is every pod.
 
-    Where both resources and classes of devices are given, one of either is enough.
+    If both resources and classes of devices are given, one match of either is enough.
     """
 
     pod_selector: str | None = None
@@ -122,14 +122,13 @@ class For(Section, frozen=True):
 
     @property
     def by_device(self) -> bool:
-        """Whether claims of devices are looked at: where a device is named by its class or its extended resource."""
+        """Whether claims of devices are read: a device is given by its class or its extended resource."""
         return self.device_classes is not None or any("/" in name for name in self.resources or ())
 
 
 class Condition(Section, frozen=True):
-    """A condition of the health pod or of the Node, and what it shall be. missing: it is not there. unknown: neither
-    True nor False. stale: what a status counts as that was last written longer than stale_after_seconds ago.
-    """
+    """A condition of the health pod or of the Node, and its good status. missing, unknown (neither True nor False),
+    stale (last written more than stale_after_seconds ago): what such a condition counts as."""
 
     of: Literal["pod", "node"]
     type: ConditionType
@@ -149,7 +148,7 @@ class Condition(Section, frozen=True):
 
 
 class Conditions(Section, frozen=True):
-    """Open where all of all_of and, if there are any, one of any_of are as they shall be."""
+    """The node is open if all of all_of and, if there are any, one of any_of are good."""
 
     all_of: tuple[Condition, ...] = ()
     any_of: tuple[Condition, ...] = ()
@@ -164,7 +163,7 @@ class Conditions(Section, frozen=True):
 
 
 class Damping(Section, frozen=True):
-    """How long a node must be healthy before it opens again, doubled at each closure within the window."""
+    """How long a node must be healthy before it opens again; doubled at each closure within the window."""
 
     min_healthy_seconds: Seconds = 10
     ceiling_seconds: Seconds = 300
@@ -186,12 +185,13 @@ class PodStarts(Section, frozen=True):
 
 
 class Gate(Section, frozen=True):
-    """name: what people call it. nodes: a label selector of those it speaks of, null = all.
+    """name: the name of the gate in reports and metrics. nodes: a label selector of the nodes to which it applies, null
+    = all.
 
-    severity: null = preferNot with pod_starts, else gate. pod_starts: what they tell decides, and nothing else.
+    severity: null = preferNot with pod_starts, else gate. pod_starts: starts of pods decide, and nothing else.
 
-    health_pods: null where all conditions are of nodes. missing_grace_seconds: how long a node keeps its last verdict
-    when its health pod is gone; replace_grace_seconds: when it is being replaced. cap: null = that of `cap.gate`.
+    health_pods: null if all conditions are of nodes. missing_grace_seconds: how long a node keeps its last verdict when
+    its health pod is gone; replace_grace_seconds: when it is being replaced. cap: null = that of `cap.gate`.
     """
 
     name: DnsLabel = "health"
@@ -226,8 +226,8 @@ class Gate(Section, frozen=True):
 class Caps(Section, frozen=True):
     """How many nodes may be closed: by all armed gates in the cluster, a zone, a pool; by each gate.
 
-    leave_in_pool: nodes of each pool that stay open. new_node_seconds: a node younger than that which was never good
-    is not in use yet, and counts on neither side.
+    leave_in_pool: nodes of each pool that stay open. new_node_seconds: a younger node that was never good is not in use
+    yet, and counts on neither side.
     """
 
     cluster: Limit = "30%"
@@ -241,7 +241,8 @@ class Caps(Section, frozen=True):
 
 
 class Storm(Section, frozen=True):
-    """So many nodes of a gate newly closed for one cause are held open: whoever looks at them may be what is broken."""
+    """When so many nodes of a gate close at once for one cause, they are held open: the checks themselves may be
+    broken."""
 
     percent: Percent = 20
     at_least: Annotated[int, Meta(ge=2, le=15000, description="a number of nodes, 2 to 15000")] = 3
@@ -255,7 +256,7 @@ class Orders(Section, frozen=True):
     config_map: DnsName | None = "readygate-orders"
 
     def __post_init__(self) -> None:
-        # An admission policy leaves ConfigMaps of such names to deployers: operators could not order.
+        # An admission policy reserves ConfigMaps of such names for deployers: operators could not give orders.
         for name in (contract.NAME_AGENT, contract.NAME_EXTENDER):
             if self.config_map is not None and self.config_map.startswith(name):
                 allowed = f"a name that does not begin with {name}, as configurations do"

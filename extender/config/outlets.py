@@ -1,4 +1,4 @@
-"""Sections of the configuration file on what we write beside answering: the nodes' condition, and Events. Pure."""
+"""Sections of the configuration file on writes to the API server: the nodes' condition, and Events. Pure."""
 
 from typing import Annotated
 
@@ -11,8 +11,8 @@ REFRESH_MIN_S = 30.0
 
 
 class NodeCondition(Section, frozen=True):
-    """The condition readygate.dev/NodeHealthy of each node. refresh_seconds: written again so long after it was last
-    written, changed or not; 0 = only when it has changed. per_second: all nodes together."""
+    """The condition readygate.dev/NodeHealthy of each node. refresh_seconds: it is written again so long after the last
+    write, changed or not; 0 = only when it has changed. per_second: writes of all nodes together."""
 
     enabled: bool = True
     refresh_seconds: Annotated[float, Meta(ge=0, le=86400, description="seconds, 0 to 86400")] = 300
@@ -25,14 +25,14 @@ class NodeCondition(Section, frozen=True):
 
 
 class Events(Section, frozen=True):
-    """Events on nodes that close and open, and on pods that were refused everywhere."""
+    """Events on nodes that close and open, and on pods that were refused all nodes."""
 
     enabled: bool = True
     per_second: Rate = 5
 
 
 class Outlets(Section, frozen=True):
-    """What is written into the API server so that people see it there. The kick is none of these."""
+    """What the extender writes to the API server for humans to read. The kick is not among it."""
 
     node_condition: NodeCondition = NodeCondition()
     events: Events = Events()

@@ -1,6 +1,6 @@
 """The configuration file: one YAML document, every key optional. An unknown key or a wrong value stops the start.
 
-Errors are one line, see `component.settings`. No I/O but for reading the file; `cli` imports it too.
+Errors are one line, see `component.settings`. No I/O but for reading the file; `cli` imports it, too.
 """
 
 import ipaddress
@@ -29,15 +29,16 @@ LabelNamespace = Annotated[
 
 LABEL_EXEMPT = "readygate.dev/exempt"
 HOST_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")
-GATES_MAX = 32  # each costs a walk over all nodes where all are decided on
+GATES_MAX = 32  # each costs a walk over all nodes when all are decided
 AGENT_LIMIT_MIN_S = 8.0  # two and a half periods of 3 s
-HEARTBEAT_LIMIT_MIN_S = 5.0  # kubelets renew every 10 s by default; below this only their jitter would be measured
+HEARTBEAT_LIMIT_MIN_S = 5.0  # kubelets renew every 10 s by default; a lower limit would only measure their jitter
 
 
 class Tls(Section, frozen=True):
-    """Files, looked at again while we run. client_ca: null = a client certificate is neither wanted nor looked at.
+    """TLS files, loaded again when they change. client_ca: null = client certificates are neither requested nor
+    checked.
 
-    client_names: common names or DNS names of the clients that may ask a verb, empty = any that the CA has signed.
+    client_names: common names or DNS names of the clients that may call a verb, empty = any that the CA has signed.
     """
 
     certificate: Text
@@ -51,11 +52,12 @@ class Tls(Section, frozen=True):
 
 
 class Listen(Section, frozen=True):
-    """Where kube-scheduler finds us. Loopback: it runs beside the scheduler, and without tls nobody shows who they are.
+    """Where kube-scheduler calls the extender. Loopback: the extender runs on its host, and without tls clients are not
+    authenticated.
 
-    port: unless told otherwise one that whoever starts us may take. What deploys us names one below 1024.
-    hosts: what else a client may call us in its Host header, beside this address, localhost and loopback addresses.
-    user: whom a process that was started as root becomes, for good, once the port is its own; also its group.
+    port: the default needs no privileges; deployments use one below 1024. hosts: other accepted Host headers, besides
+    this address, localhost and loopback addresses. user: the user and group that a process started as root becomes, for
+    good, once the port is bound.
     """
 
     address: Text = "127.0.0.1"
@@ -86,7 +88,7 @@ def _is_host(text: str) -> bool:
 class Kubernetes(Section, frozen=True):
     """kubeconfig: path of a file, null = the pod's service account. server: overrides the address found there.
 
-    token_file, ca_file: instead of both, for who is no pod of a service account; read again when they are renewed.
+    token_file, ca_file: used instead of both, without a service account; read again when they are renewed.
     """
 
     kubeconfig: Text | None = None
@@ -104,10 +106,11 @@ class Kubernetes(Section, frozen=True):
 
 
 class Exempt(Section, frozen=True):
-    """Pods that are never refused a node, beside our own, those of kube-system and those of system-critical priority.
+    """Pods that are never refused a node, besides readygate's own, those of kube-system and those of system-critical
+    priority.
 
-    label: key of the label by which a pod opts out (any value but "false"), null = there is none. label_namespaces:
-    where it counts; who may make a pod may label it, so nowhere unless said.
+    label: key of the label by which a pod opts out (any value but "false"), null = none. label_namespaces: where the
+    label counts; anyone who may create a pod may label it, so by default nowhere.
     """
 
     daemon_set_pods: bool = True
@@ -117,10 +120,10 @@ class Exempt(Section, frozen=True):
 
 
 class AgentHeartbeat(Section, frozen=True):
-    """limit_seconds: age of the Lease of an agent on a node from which on it counts as silent, or three periods of that
-    agent where those are longer.
+    """limit_seconds: age of an agent's Lease from which the agent counts as silent, or three periods of that agent if
+    those are longer.
 
-    With a period of 3 s (agent: node.heartbeat.periodSeconds) one missed beat is none.
+    With a period of 3 s (agent: node.heartbeat.periodSeconds) one missed heartbeat does not count.
     """
 
     limit_seconds: Seconds = 9
@@ -131,11 +134,11 @@ class AgentHeartbeat(Section, frozen=True):
 
 
 class Heartbeat(Section, frozen=True):
-    """limit_seconds: age of a kubelet's Lease from which on its node counts as lost, 0 = do not look at Leases. agents:
-    the Leases of the agents on the nodes, in our own namespace; null = they are not looked at.
+    """limit_seconds: age of a kubelet's Lease from which its node counts as lost, 0 = Leases are not read. agents: the
+    Leases of the agents on the nodes, in readygate's namespace; null = they are not read.
 
     A kubelet renews every 10 s and a little; at 20 s one missed renewal would close a healthy node for a moment. With
-    24 s and half a second between looks a dead kubelet closes its node within 25 s.
+    24 s and half a second between checks a dead kubelet closes its node within 25 s.
     """
 
     limit_seconds: Seconds = 24
@@ -148,7 +151,7 @@ class Heartbeat(Section, frozen=True):
 
     @property
     def limit_s(self) -> float:
-        """Infinite if Leases are not looked at."""
+        """Infinite if Leases are not read."""
         return self.limit_seconds or math.inf
 
 
@@ -160,21 +163,21 @@ class Kick(Section, frozen=True):
 
 
 class Feed(Section, frozen=True):
-    """socket: path of the unix socket over which the decisions go to the process of the people; null = there is none.
+    """socket: path of the unix socket over which decisions go to the process of the status API; null = none.
 
-    Its folder is made if it is not there; only this user may write to it.
+    Its folder is created if it is missing; only the extender's user may write to it.
     """
 
     socket: SocketPath | None = None
 
 
 class StatusApi(Section, frozen=True):
-    """Where the status API listens: a process of its own, readygate-status-api. It authenticates no client and shows names
-    of all tenants, so by default it listens on loopback only.
+    """Where the status API listens. It is a process of its own, readygate-status-api. It authenticates no client and
+    shows names of all tenants, so by default it listens on loopback only.
 
     more_addresses: besides the first; `$(NAME)` is a variable of the environment. hosts: other names that a client may
-    use for it. shares_port: with another process of the same user, while one deployment takes over from another.
-    processor_percent: how much of one processor all pages together may take in the long run.
+    use for it. shares_port: with another process of the same user, while one deployment replaces another.
+    processor_percent: how much of one processor all answers together may take in the long run.
     """
 
     address: Text = "127.0.0.1"
@@ -191,7 +194,7 @@ class StatusApi(Section, frozen=True):
 class Metrics(Section, frozen=True):
     """A second listener of readygate-status-api, for Prometheus: it serves /metrics and nothing else.
 
-    address: null = there is none; `$(NAME)` is a variable of the environment.
+    address: null = none; `$(NAME)` is a variable of the environment.
     """
 
     address: Text | None = None
@@ -205,9 +208,9 @@ class Log(Section, frozen=True):
 class Settings(Section, frozen=True):
     """gates: in the order in which a node's reason is chosen. cap, storm: false = off.
 
-    stale_limit_seconds: age of the last word from the API server beyond which no verdict is given any more. mode: how
-    kube-scheduler is told to take our silence (`ignorable`); only shown, null = not said. namespace: our own; its pods
-    are never refused, the orders and the leader's Lease are there.
+    stale_limit_seconds: time without an answer of the API server after which no verdict is given any more. mode: how
+    kube-scheduler treats an extender that does not answer (`ignorable`); only shown, null = not given. namespace:
+    readygate's own; its pods are never refused, and it has the orders and the leader's Lease.
     """
 
     listen: Listen = Listen()
@@ -247,15 +250,15 @@ class Settings(Section, frozen=True):
 
     @property
     def gate(self) -> Gate:
-        """The one there is."""
+        """The only gate."""
         return self.gates[0]
 
 
 def load(path: Path) -> Settings:
-    """The settings in the file. Raises SettingsError."""
+    """Reads the settings from the file. Raises SettingsError."""
     return settings.read(path, parse)
 
 
 def parse(text: bytes | str) -> Settings:
-    """The settings in a YAML text; an empty one gives the defaults. Raises SettingsError."""
+    """Reads the settings from a YAML text; an empty one gives the defaults. Raises SettingsError."""
     return settings.convert(settings.document(text), Settings)

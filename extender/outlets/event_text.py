@@ -1,4 +1,4 @@
-"""Pure: what an Event is to say, of a Node that stands otherwise than before, of a Pod that was refused everywhere."""
+"""Pure: the texts of Events: a Node that has changed, a Pod that was refused all nodes."""
 
 import heapq
 from collections.abc import Collection
@@ -10,7 +10,7 @@ from extender.policy.evidence import TOLD_HEALTHY
 from extender.policy.snapshot import UNKNOWN_NODE, Snapshot
 from kube.contract import STATUS_TRUE
 
-MESSAGE_LIMIT = 1000  # characters; the API takes 1024 of an Event
+MESSAGE_LIMIT = 1000  # characters; the API accepts 1024 in an Event
 NAMES_SHOWN = 3
 NODE_CLOSED, NODE_OPENED = "NodeClosed", "NodeOpened"
 POD_REFUSED = "RefusedOnAllNodes"
@@ -26,8 +26,8 @@ class About(NamedTuple):
 
 
 class EventText(NamedTuple):
-    """What one Event says. warning: its type is Warning, else Normal. cause: equal ones are told once of one object,
-    "" if each is told."""
+    """One Event. warning: its type is Warning, else Normal. cause: equal causes are written once for one object, "" if
+    each is written."""
 
     about: About
     warning: bool
@@ -37,7 +37,7 @@ class EventText(NamedTuple):
 
 
 def of_node(node: str, uid: str, standing: Standing) -> EventText:
-    """It stands at this now."""
+    """Returns the Event on a node whose condition says this now."""
     if standing.status != STATUS_TRUE:
         reason = NODE_CLOSED
     else:
@@ -54,7 +54,8 @@ class Blame(NamedTuple):
 
 
 def blames_of(snapshot: Snapshot, mask: int, refused: Collection[str]) -> list[Blame]:
-    """Who refused them, the first gate of each node counting: in the order of the gates, then what hits most nodes."""
+    """Groups refused nodes by the first gate that refused each: in the order of the gates, then by the number
+    of nodes."""
     left = set(refused)
     found = []
     for i, state in enumerate(snapshot.gates.values()):
@@ -73,12 +74,12 @@ def blames_of(snapshot: Snapshot, mask: int, refused: Collection[str]) -> list[B
 
 
 def cause_of(blames: Collection[Blame]) -> str:
-    """Equal for equal gates and reasons, whatever the nodes."""
+    """Returns a text that is equal for equal gates and reasons, whatever the nodes."""
     return ";".join(sorted(f"{gate}/{WORDS.get(reason, reason)}" for gate, reason, _ in blames))
 
 
 def of_pod(about: About, snapshot: Snapshot, blames: Collection[Blame]) -> EventText:
-    """kube-scheduler asked of some nodes, and all were refused."""
+    """Returns the Event on a pod: kube-scheduler asked about some nodes, and all were refused."""
     count = sum(len(blame.names) for blame in blames)
     head = "readygate refused the one node" if count == 1 else f"readygate refused all {count} nodes"
     tail = f". See: readygate why pod {about.namespace}/{about.name}"
@@ -94,7 +95,7 @@ def _said(snapshot: Snapshot, blame: Blame) -> str:
     if not blame.gate:
         return f"{names}: {blame.reason.removeprefix('node(s) ')}"
     decision = snapshot.gates[blame.gate].decisions.get(first[0])
-    # Where nothing is known of a node there is nothing to show; of several the first one's is an example.
+    # An unknown node has no evidence to show; of several nodes the first one's is the example.
     said = "" if decision is None or blame.reason in NOTHING_KNOWN else said_of(decision)
     said = said or blame.reason.removeprefix("node(s) ")
     return f"gate {blame.gate}: {names}: {one_line(said, 2 * EVIDENCE_LIMIT)}"

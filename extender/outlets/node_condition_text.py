@@ -1,11 +1,11 @@
-"""Pure: what the Node condition readygate.dev/NodeHealthy of a node is to say, by the snapshot.
+"""Pure: what the Node condition readygate.dev/NodeHealthy must say of a node, by the snapshot.
 
     False     a gate that refuses closes it
-    Unknown   the same, because nothing is known of it: lost, or without a word on its health
-    True      none does; the reason says whether one would, were it armed or not held open
-    (none)    no gate speaks for it
+    Unknown   the same, because its state is unknown: lost, or no report on its health
+    True      no gate closes it; the reason says whether a gate would, if it were armed or not held open
+    (none)    no gate applies to it
 
-It says no times and no counts: each change of a text is a write.
+It holds no times and no counts: each change of a text is a write.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from kube.contract import STATUS_FALSE, STATUS_TRUE, STATUS_UNKNOWN
 MESSAGE_LIMIT = 400  # characters
 EVIDENCE_LIMIT = 160  # of one gate
 HELD_OPEN = "HeldOpen"
-WOULD_BE_CLOSED = "WouldBeClosed"  # a gate in shadow
+WOULD_BE_CLOSED = "WouldBeClosed"  # by a gate in shadow
 NOT_PREFERRED = "NotPreferred"
 WARNED = "Warned"
 WORDS: Mapping[str, str] = {
@@ -36,7 +36,8 @@ NOTHING_KNOWN = frozenset({reasons.CLOSED_NODE_LOST, reasons.CLOSED_UNKNOWN})
 
 
 class Standing(NamedTuple):
-    """status: of the condition. reason: a word in camel case. message: one line for people."""
+    """The text of the condition. status: of the condition. reason: a word in camel case. message: one line for
+    humans."""
 
     status: str
     reason: str
@@ -49,7 +50,7 @@ class _Word(NamedTuple):
 
 
 def standing_of(gates: Mapping[str, GateState], node: str) -> Standing | None:
-    """None if no gate speaks for the node."""
+    """Returns the text, None if no gate applies to the node."""
     closed: list[_Word] = []
     held: list[_Word] = []
     others: dict[str, list[_Word]] = {WOULD_BE_CLOSED: [], NOT_PREFERRED: [], WARNED: []}
@@ -92,7 +93,7 @@ def _otherwise(state: GateState) -> str:
 def _closed(words: list[_Word]) -> Standing:
     known = [word for word in words if word.decision.reason not in NOTHING_KNOWN]
     first = (known or words)[0].decision.reason
-    new = any(word.decision.new for word in words)  # read again by an extender that starts, see cluster.observed
+    new = any(word.decision.new for word in words)  # a new extender reads it back, see cluster.observed
     word = TOLD_NOT_YET_HEALTHY if new else WORDS.get(first, "Closed")
     return Standing(STATUS_FALSE if known else STATUS_UNKNOWN, word, _line("closed", words))
 
@@ -103,7 +104,7 @@ def _line(said: str, words: list[_Word]) -> str:
 
 
 def said_of(decision: Decision) -> str:
-    """What is wrong with the node, what shows it, and who holds it; for people, in one line."""
+    """Returns in one line what is wrong with the node, the evidence, and what holds it."""
     reason = decision.reason or decision.verdict
     parts = [reason.removeprefix("node(s) ")]
     if decision.against:
@@ -111,7 +112,7 @@ def said_of(decision: Decision) -> str:
     said = ": ".join(part for part in parts if part)
     if decision.held_by is HeldBy.NONE:
         return said
-    # The note of an order says who gave it. That of a brake may count and change with each node.
+    # The note of an order names its author. The note of a cap or storm may count and change with each node.
     ordered = decision.held_by in (HeldBy.HOLD, HeldBy.PAUSE, HeldBy.EXEMPT) and decision.note
     note = f": {one_line(decision.note, EVIDENCE_LIMIT)}" if ordered else ""
     return f"{said} ({decision.held_by.value}{note})"

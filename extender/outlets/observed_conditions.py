@@ -1,6 +1,6 @@
-"""Our own condition on each Node, as the watch of the Nodes shows it: what an earlier writer left there, what was lost.
+"""readygate's own condition on each Node, as the watch of the Nodes shows it: of an earlier writer, or missing.
 
-Never evidence: whoever decides does not read it.
+It is no evidence: decisions do not read it.
 """
 
 import threading
@@ -11,7 +11,7 @@ from kube import contract
 
 
 class Condition(Protocol):
-    """The part of a Node's condition that is read here."""
+    """The fields of a Node's condition that are read here."""
 
     @property
     def type(self) -> str: ...
@@ -28,7 +28,7 @@ class Condition(Protocol):
 
 
 class Meta(Protocol):
-    """Who a Node is."""
+    """Name and uid of a Node."""
 
     @property
     def name(self) -> str: ...
@@ -37,14 +37,14 @@ class Meta(Protocol):
 
 
 class Status(Protocol):
-    """What a Node says of itself."""
+    """The status of a Node."""
 
     @property
     def conditions(self) -> Sequence[Condition] | None: ...
 
 
 class Node(Protocol):
-    """A Node as it came, with only what is read here."""
+    """The fields of a Node that are read here."""
 
     @property
     def metadata(self) -> Meta: ...
@@ -53,7 +53,7 @@ class Node(Protocol):
 
 
 class ObservedCondition(NamedTuple):
-    """Our condition on the Node with this uid; status "" where there is none. changed, seen: RFC 3339, or ""."""
+    """The condition on the Node with this uid; status "" if there is none. changed, seen: RFC 3339, or ""."""
 
     uid: str
     status: str = ""
@@ -63,12 +63,12 @@ class ObservedCondition(NamedTuple):
     seen: str = ""
 
     def says(self, other: "ObservedCondition") -> bool:
-        """The same but for when."""
+        """Returns whether both say the same, apart from times."""
         return self[:5] == other[:5]
 
 
 def mark_of(node: Node) -> ObservedCondition:
-    """The mark on a Node as it came."""
+    """Reads the condition of a Node."""
     for condition in node.status.conditions or ():
         if condition.type == contract.CONDITION_NODE_HEALTHY:
             return ObservedCondition(
@@ -83,7 +83,7 @@ def mark_of(node: Node) -> ObservedCondition:
 
 
 class ObservedConditions:
-    """Thread-safe: filled by the reflector of Nodes, read by who writes. The lock is held for a few lines."""
+    """Thread-safe: filled by the reflector of Nodes, read by the writer. The lock is held for a few lines."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -91,7 +91,7 @@ class ObservedConditions:
         self._changed: dict[str, None] = {}
 
     def get(self, node: str) -> ObservedCondition | None:
-        """None if there is no such Node."""
+        """Returns None if there is no such Node."""
         return self._marks.get(node)
 
     def names(self) -> list[str]:
@@ -99,7 +99,8 @@ class ObservedConditions:
             return list(self._marks)
 
     def take_changed(self) -> Iterable[str]:
-        """Nodes that came, went or say another thing than when this was called last. When it was said counts not."""
+        """Returns nodes that came, went or changed their text since the last call. Changes of times alone do
+        not count."""
         with self._lock:
             changed, self._changed = self._changed, {}
         return changed

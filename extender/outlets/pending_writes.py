@@ -1,7 +1,7 @@
 """Pure: which Events wait to be written, and when. Time is an argument.
 
-One an object at most waits, the newest; all together are rationed, and so are those of each object. What a Pod was told
-it is not told again. What has waited for long is dropped: it is no news any more.
+At most one waits for each object, the newest. All together are rate-limited, and so are those of each object. A cause
+that was written for a Pod is not written again. An Event that has waited for long is dropped as outdated.
 """
 
 import math
@@ -16,16 +16,17 @@ from extender.policy.deadlines import Deadlines
 
 WAITING_MAX = 1000
 REMEMBERED_MAX = 20_000  # objects
-CAUSES_MAX = 8  # of one Pod that are told apart
+CAUSES_MAX = 8  # of one Pod that are distinguished
 STALE_S = 300.0
 OF_ONE_PER_S, OF_ONE_MOST = 1 / 60, 5.0
-DENIALS_MAX = 3  # of different objects, one after the other: then it is no fault of a namespace
-DENIED_S = 300.0  # a right that we lack is not given by asking often
+DENIALS_MAX = 3  # of different objects in a row: then not one namespace is at fault
+DENIED_S = 300.0  # asking more often does not grant a missing right
 RETRY = Backoff(first_s=0.5, limit_s=30.0, jitter=0.5)
 
 
 class Waiting(NamedTuple):
-    """since: monotonic; wall: when it happened. unique: no other has it, and each try to write it has the same."""
+    """A waiting Event. since: monotonic; wall: when it happened. unique: a unique text, the same in each try to write
+    it."""
 
     occasion: EventText
     since: float
@@ -34,13 +35,13 @@ class Waiting(NamedTuple):
 
 
 class PendingWrites:
-    """For one thread. What take() gives is to be answered with written(), refused() or failed()."""
+    """Waiting Events, for one thread. The caller answers each take() with written(), refused() or failed()."""
 
     def __init__(self, *, per_second: float, random: Callable[[], float]) -> None:
         self._random = random
         self._bucket = RateLimit(per_second, max(1.0, 2 * per_second))
-        self._waiting: dict[str, Waiting] = {}  # by uid, in order of coming
-        self._resting: dict[str, Waiting] = {}  # whose object has had enough
+        self._waiting: dict[str, Waiting] = {}  # by uid, in order of arrival
+        self._resting: dict[str, Waiting] = {}  # Events of objects that have reached their limit
         self._rests_end = Deadlines()
         self._told: OrderedDict[str, set[str]] = OrderedDict()
         self._buckets: OrderedDict[str, RateLimit] = OrderedDict()
@@ -72,7 +73,7 @@ class PendingWrites:
             _bound(self._told)
 
     def take(self, monotonic: float) -> Waiting | None:
-        """The oldest, if it is time."""
+        """Returns the oldest Event if it is time."""
         for uid in self._rests_end.due(monotonic):
             if (entry := self._resting.pop(uid, None)) is not None:
                 self._waiting[uid] = entry
@@ -91,7 +92,7 @@ class PendingWrites:
         return None
 
     def next_at(self, monotonic: float) -> float:
-        """Monotonic seconds; infinite while nothing waits."""
+        """Returns monotonic seconds; infinite while nothing waits."""
         return max(monotonic if self._waiting else self._rests_end.next_at(), self._free_at(monotonic))
 
     def written(self, entry: Waiting, monotonic: float) -> None:
@@ -101,7 +102,7 @@ class PendingWrites:
         self._retry = RETRY
 
     def refused(self, entry: Waiting, monotonic: float, *, denied: bool) -> None:
-        """It is dropped. denied: for lack of a right, as the server says, which may be so in one namespace alone."""
+        """Drops the Event. denied: the server reports a missing right, possibly in one namespace only."""
         self._bucket.take(monotonic)
         self.dropped += 1
         if denied:
@@ -111,20 +112,20 @@ class PendingWrites:
             self._not_before = monotonic + DENIED_S
 
     def failed(self, entry: Waiting, monotonic: float, retry_after_s: float | None) -> None:
-        """It waits on, behind the others, unless there is news of its object; all rest."""
+        """Keeps the Event, behind the others, unless a newer one of its object waits; all of them pause."""
         self._bucket.take(monotonic)
         pause_s, self._retry = self._retry.next(self._random, retry_after_s)
         self._not_before = monotonic + pause_s
         self._waiting.setdefault(entry.occasion.about.uid, entry)
 
     def forget_nodes(self) -> None:
-        """Another replica tells of Nodes from now on."""
+        """Drops Events on Nodes: another replica writes them from now on."""
         for entries in (self._waiting, self._resting):
             for uid in [uid for uid, entry in entries.items() if entry.occasion.about.kind == "Node"]:
                 del entries[uid]
 
     def _was_not_told(self, entry: Waiting) -> None:
-        """It shall be when it comes again."""
+        """Forgets the cause, so that it is written when it comes again."""
         self._told.get(entry.occasion.about.uid, set()).discard(entry.occasion.cause)
 
     def _free_at(self, monotonic: float) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class RateLimit:
-    """per_s tokens a second, at most `most` of them kept; full at first. Not thread-safe."""
+    """A token bucket: per_s tokens a second, at most `most` kept; full at first. Not thread-safe."""
 
     per_s: float
     most: float
@@ -14,17 +14,17 @@ class RateLimit:
     _at: float = field(default=-math.inf, init=False)
 
     def free_at(self, monotonic: float) -> float:
-        """When the next one is there; now or earlier if there is one. Half a billionth of one is not waited for."""
+        """Returns when the next token is there; now or earlier if there is one. Ignores half a billionth of a token."""
         self._fill(monotonic)
         return monotonic + max(0.0, 1 - self._tokens - 1e-9) / self.per_s
 
     def take(self, monotonic: float) -> None:
-        """One less. To be asked for before."""
+        """Takes a token. Call free_at() before."""
         self._fill(monotonic)
         self._tokens = max(0.0, self._tokens - 1)
 
     def full(self, monotonic: float) -> bool:
-        """Nothing is to be remembered of it."""
+        """Returns whether the bucket is full, so that it may be dropped."""
         self._fill(monotonic)
         return self._tokens >= self.most
 

@@ -1,14 +1,14 @@
-"""Pure: to which node the condition is written next. Time is an argument.
+"""Pure: which node's condition is written next. Time is an argument.
 
-Three kinds wait, each node in one of them at most, and what is written is looked up when it is its turn: so the newest
-state wins, and nothing is written twice.
+Nodes wait in three queues, each in one of them at most. The text is looked up when it is written, so the newest state
+wins, and nothing is written twice.
 
-    urgent   what the condition says is another word than True, False, Unknown, or it is not there: in order of coming
-    calm     another reason or message, not sooner than CALM_S after the last write; and what was last written long ago
-    aside    the API server refuses this node's: later
+    urgent   another status (True, False, Unknown), or a missing condition: in order of arrival
+    calm     another reason or message, CALM_S after the last write at the earliest; and conditions to refresh
+    aside    the API server refuses this node's condition: later
 
-All together are rationed, and rest while the API server fails. kube-scheduler tries refused pods again when the status
-of a Node's condition changes, and at no other change of it.
+All together are rate-limited, and pause while the API server fails. kube-scheduler retries refused pods when the status
+of a Node's condition changes, and after no other change of it.
 """
 
 import math
@@ -25,14 +25,14 @@ from extender.policy.deadlines import Deadlines
 from kube.times import parse_time
 
 CALM_S = 60.0  # between two writes of a node whose status stays
-ASIDE_S = 300.0  # of a node whose write was refused for what it says
-DENIALS_MAX = 3  # of different nodes, one after the other: then it is no fault of a node
-DENIED_S = 300.0  # a right that we lack is not given by asking often
+ASIDE_S = 300.0  # of a node whose write was refused for its content
+DENIALS_MAX = 3  # of different nodes in a row: then not one node is at fault
+DENIED_S = 300.0  # asking more often does not grant a missing right
 RETRY = Backoff(first_s=0.5, limit_s=30.0, jitter=0.5)
 
 
 class Due(NamedTuple):
-    """In how many seconds a node is to be written, infinite for never; and whether others wait for it."""
+    """In how many seconds a node must be written, infinite for never; and whether it is urgent."""
 
     after_s: float
     urgent: bool = False
@@ -42,7 +42,7 @@ NEVER = Due(math.inf)
 
 
 def due_of(wanted: Standing | None, mark: ObservedCondition, *, wall: float, refresh_s: float) -> Due:
-    """mark: what the Node says. refresh_s: so old may it become, infinite if it may stay for ever."""
+    """mark: what the Node says. refresh_s: the age at which it is written again, infinite for never."""
     if wanted is None:
         return Due(0.0) if mark.status else NEVER
     if wanted.status != mark.status:
@@ -54,7 +54,7 @@ def due_of(wanted: Standing | None, mark: ObservedCondition, *, wall: float, ref
 
 
 def _age_s(seen: str, wall: float) -> float:
-    """0 for what a clock wrote that is ahead of ours, infinite for what is no time."""
+    """Returns the age: 0 for a time ahead of the own clock, infinite for an unreadable one."""
     try:
         at = parse_time(seen) if seen else None
     except (msgspec.ValidationError, OverflowError):
@@ -63,8 +63,8 @@ def _age_s(seen: str, wall: float) -> float:
 
 
 class WriteOrder:
-    """For one thread. A node that take() gives is to be answered with put() or gone(), or with a write and how that
-    went: written(), refused(), failed()."""
+    """Waiting nodes, for one thread. The caller answers each node of take() with put() or gone(), or writes it and
+    reports written(), refused() or failed()."""
 
     def __init__(self, *, per_second: float, random: Callable[[], float]) -> None:
         self._random = random
@@ -80,27 +80,28 @@ class WriteOrder:
 
     @property
     def waiting(self) -> int:
-        """Nodes that are to be written as soon as may be."""
+        """The number of nodes that are due."""
         return len(self._urgent) + len(self._calm)
 
     @property
     def looks(self) -> bool:
-        """Whether there are nodes to be compared."""
+        """Whether there are nodes to compare."""
         return bool(self._look)
 
     def look(self, nodes: Iterable[str]) -> None:
-        """Something about these may have changed: they are to be compared."""
+        """Adds nodes to compare: something about them may have changed."""
         self._look.update(dict.fromkeys(nodes))
 
     def to_look_at(self, limit: int) -> list[str]:
-        """Some of them, each once; each is to be answered with put() or gone()."""
+        """Returns some nodes to compare, each once; the caller answers each with put() or gone()."""
         found = list(self._look)[:limit] if len(self._look) > limit else list(self._look)
         for node in found:
             del self._look[node]
         return found
 
     def put(self, node: str, uid: str, due: Due, monotonic: float) -> None:
-        """It has been compared. uid: of the Node, which is not aside for what another one of its name was."""
+        """Stores the result of a comparison. uid: of the Node; a refused write of an earlier Node of this name does not
+        count."""
         whose, until = self._aside.get(node, ("", -math.inf))
         aside_s = until - monotonic if whose == uid else 0.0
         if due.urgent and aside_s <= 0:
@@ -123,7 +124,7 @@ class WriteOrder:
         self._aside.pop(node, None)
 
     def take(self, monotonic: float) -> tuple[str, bool] | None:
-        """The node to compare once more and to write to now, if it is time; and whether it was urgent."""
+        """Returns the node to compare again and to write now, if it is time; and whether it was urgent."""
         self._calm.update(dict.fromkeys(self._later.due(monotonic)))
         if not self.waiting or monotonic < self._free_at(monotonic):
             return None
@@ -134,7 +135,7 @@ class WriteOrder:
         return node, urgent
 
     def next_at(self, monotonic: float) -> float:
-        """Monotonic seconds; infinite while nothing waits. Not later than the next turn of any."""
+        """Returns monotonic seconds; infinite while nothing waits. Not later than the next due time of any node."""
         if self._look:
             return monotonic
         return max(self._later.next_at() if not self.waiting else monotonic, self._free_at(monotonic))
@@ -146,8 +147,8 @@ class WriteOrder:
         self._retry = RETRY
 
     def refused(self, node: str, uid: str, monotonic: float, *, denied: bool) -> bool:
-        """Not this node, not as it is. denied: for lack of a right, as the server says; a policy may say so of one node
-        alone. Whether all are given up for DENIED_S."""
+        """The write was refused for its content. denied: the server reports a missing right; a policy may do so for one
+        node. Returns whether all writes are paused for DENIED_S."""
         self._bucket.take(monotonic)
         self._aside[node] = uid, monotonic + ASIDE_S
         self._later.set(node, monotonic + ASIDE_S)
@@ -161,7 +162,7 @@ class WriteOrder:
         return True
 
     def failed(self, node: str, monotonic: float, retry_after_s: float | None) -> None:
-        """All rest; then another node is tried first, for it may be this one's fault."""
+        """All writes pause; then another node is tried first, because this one may be the cause."""
         self._bucket.take(monotonic)
         pause_s, self._retry = self._retry.next(self._random, retry_after_s)
         self._not_before = monotonic + pause_s

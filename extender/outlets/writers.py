@@ -1,6 +1,5 @@
-"""What is written for people who look at the cluster, put together as the settings have it: condition and Events of the
-Nodes, by one of the replicas; Events of the Pods, by the one that answered.
-"""
+"""Writers of condition and Events, wired by the settings: one replica writes about Nodes, and the replica that answered
+writes about Pods."""
 
 import math
 import time
@@ -18,9 +17,9 @@ from kube.client import Client
 
 
 class Writers:
-    """services: their threads, none where all is switched off. marks: to be filled from the Nodes as they are seen.
+    """All writers. services: their threads, none if all is disabled. marks: filled from the observed Nodes.
 
-    gates(): of the newest snapshot, None while it is not to be gone by. Each has connections of its own, so that none
+    gates(): of the newest snapshot, None while it must not be used. Each writer has its own connections, so that none
     waits for another.
     """
 
@@ -67,7 +66,7 @@ class Writers:
 
     @property
     def leads(self) -> bool | None:
-        """Whether this replica writes what one is to write; None where nothing of that is to be written."""
+        """Whether this replica leads; None if nothing needs a leader."""
         return None if self._leader is None else self._leader.leads()
 
     def counts(self) -> dict[str, tuple[dict[str, int], int]]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from extender.config.settings import Settings
 
 PROGRAM = "readygate-status-api"
-# Nobody waits for these answers as a scheduler does. It tells where both share a control group; containers share none,
-# there the processor shares that they request decide.
+# No scheduler waits for these answers. The nice value counts if both processes share a control group. Containers do
+# not: there the requested processor shares decide.
 NICENESS = 10
 
 

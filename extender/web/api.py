@@ -1,7 +1,7 @@
-"""GET /api/v1/...: nodes, gates, pods and history, for `readygate` and other people's tools; docs/openapi.yaml.
+"""GET /api/v1/...: nodes, gates, pods and history, for `readygate` and other tools; docs/openapi.yaml.
 
-An answer has a weak ETag of what it is made of, but for the ages in it: with If-None-Match it is 304 for as long as
-nothing has happened, and whoever asked counts the ages on.
+An answer has a weak ETag of everything in it except ages. With If-None-Match it is 304 until something happens, and the
+client adds the elapsed time to the ages.
 """
 
 import hashlib
@@ -40,18 +40,17 @@ bp = Blueprint("api", __name__, url_prefix="/api/v1")
 EVENTS_OF_A_PAGE = 100
 NODES_OF_A_POD = 500
 NODES_OF_A_PIECE = 100  # made at once, of all nodes
-# How long all nodes are shown as they were, unless something was decided: as many times as long as they took to make.
+# For how long all nodes are shown unchanged, unless something was decided: so many times the time to make them.
 SHOWN_FOR, SHOWN_MIN_S = 100, 1.0
 
 
 class UnknownError(Exception):
-    """There is no such thing. Cause and remedy in one line; holds nothing of the request."""
+    """The object is unknown. One line with cause and remedy; holds nothing of the request."""
 
 
 class Api:
-    """What the routes are made of. wall: as monotonic of the view, for times that people read. rest: called between the
-    pieces of what takes long to make; may wait.
-    """
+    """The state behind the routes. wall: as monotonic of the view, for displayed times. rest: called between the pieces
+    of a long answer; may wait."""
 
     def __init__(
         self, view: View, *, wall: Callable[[], float] = time.time, rest: Callable[[], None] = lambda: None
@@ -59,17 +58,17 @@ class Api:
         self.view = view
         self.wall = wall
         self._rest = rest
-        self._begun = os.urandom(8)  # tells the tags of this process from those of another
-        self._lock = threading.Lock()  # over memory only
+        self._begun = os.urandom(8)  # distinguishes the ETags of this process
+        self._lock = threading.Lock()  # for memory work only
         self._numbers: dict[str, tuple[object, int]] = {}
-        # What takes megabytes is done by one thread at a time: a page of nodes, the answer to a large body.
+        # Only one thread at a time does what takes megabytes: a page of nodes, the answer to a large body.
         self.making = threading.Lock()
         self._nodes: tuple[object, ...] = ()
         self._nodes_pieces: list[bytes] = []
         self._nodes_until = -math.inf
 
     def head(self, memory: History) -> dict[str, object]:
-        """The fields of a Head."""
+        """Returns the fields of a Head."""
         view = self.view
         monotonic, status = view.monotonic(), view.status()
         ages_s = {} if status is None else status.ages_s(monotonic)
@@ -86,7 +85,7 @@ class Api:
         }
 
     def number(self, what: str, of: object) -> int:
-        """Another one when it is another object than last time."""
+        """Returns a number that changes when `of` is another object than last time."""
         with self._lock:
             last, number = self._numbers.get(what, (None, 0))
             if of is not last:
@@ -95,26 +94,26 @@ class Api:
             return number
 
     def tag(self, *made_of: object) -> str:
-        """An ETag without its quotes."""
+        """Returns an ETag without its quotes."""
         data = msgspec.msgpack.encode((self._begun, self.view.why_not(), made_of))
         return hashlib.blake2b(data, digest_size=12).hexdigest()
 
     def all_nodes(self) -> list[bytes]:
-        """As nodes("", None) in JSON, in pieces that all clients share. Making them takes as long as hundreds of other
-        requests, so at most a hundredth of a processor is spent on it."""
+        """Returns nodes("", None) in JSON, in pieces that all clients share. Making them takes as long as hundreds of
+        other requests, so at most a hundredth of a processor is spent on it."""
         view = self.view
         with self.making:
             of = (view.board.snapshot, view.why_not())
             if self._nodes != of or view.monotonic() >= self._nodes_until:
                 began_s = time.thread_time()
-                self._nodes, self._nodes_pieces = (), []  # the old ones are not held while new ones are made
+                self._nodes, self._nodes_pieces = (), []  # the old ones are released before new ones are made
                 self._nodes_pieces, self._nodes = self._all_nodes(), of
                 took_s = time.thread_time() - began_s
                 self._nodes_until = view.monotonic() + max(SHOWN_MIN_S, SHOWN_FOR * took_s)
             return self._nodes_pieces
 
     def _all_nodes(self) -> list[bytes]:
-        """With rests between the pieces."""
+        """Makes the pieces, with pauses between them."""
         view = self.view
         snapshot, beats, monotonic = view.board.snapshot, view.beats(), view.monotonic()
         with view.journal.reading() as memory:

@@ -1,4 +1,4 @@
-"""Pure: a snapshot as people are told of it: nodes, and gates."""
+"""Pure: nodes and gates of a snapshot, as the status API shows them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -27,7 +27,7 @@ EVERY_POD = "every pod"
 def node_told(
     snapshot: Snapshot, name: str, decision: Decision, beats: Mapping[str, float], monotonic: float
 ) -> NodeVerdict:
-    """decision: that of merged()."""
+    """Returns a node. decision: the one that merged() returns for it."""
     beat = beats.get(name)
     return NodeVerdict(
         node=name,
@@ -46,8 +46,8 @@ def node_told(
 
 
 def merged(snapshot: Snapshot) -> dict[str, Decision]:
-    """By node what a pod of every gate is told: the decision of the first gate that refuses it; where none does, that
-    of the first that could, as open."""
+    """Returns by node the decision for a pod to which every gate applies: of the first gate that refuses the node, else
+    of the first gate that could, as open."""
     found: dict[str, Decision] = {}
     states = sorted(snapshot.gates.values(), key=lambda state: not state.refuses)
     for state in reversed(states):
@@ -62,7 +62,7 @@ def merged(snapshot: Snapshot) -> dict[str, Decision]:
 
 
 def merged_of(snapshot: Snapshot, name: str) -> Decision | None:
-    """The same of one node; None if no gate knows it."""
+    """Returns the same for one node; None if no gate knows it."""
     there = {
         gate: GateState(
             gate,
@@ -138,7 +138,7 @@ def storm_told(storm: Storm, monotonic: float) -> StormTold:
 
 
 def orders_told(orders: Orders, wall: float) -> Iterator[OrderTold]:
-    """Those in force."""
+    """Returns the orders in force."""
     for order in orders.in_force(wall):
         expires = order.expires
         yield OrderTold(
@@ -152,7 +152,7 @@ def orders_told(orders: Orders, wall: float) -> Iterator[OrderTold]:
 
 
 def cluster_cap(snapshot: Snapshot) -> CapTold:
-    """Of all gates that refuse together."""
+    """Returns the cap of all gates that refuse."""
     held = {
         name
         for state in snapshot.gates.values()
@@ -164,8 +164,8 @@ def cluster_cap(snapshot: Snapshot) -> CapTold:
 
 
 def page(names: Sequence[str], after: str, limit: int | None) -> tuple[Sequence[str], str]:
-    """names: sorted. Those behind `after`, and the name to go on behind, "" at the end. What comes and goes between
-    two pages moves nothing else."""
+    """Returns one page of sorted names after `after`, and where the next page begins, "" at the end. Names that come or
+    go between two pages move no others."""
     rest = [name for name in names if name > after] if after else names
     if limit is None or len(rest) <= limit:
         return rest, ""

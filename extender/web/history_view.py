@@ -1,4 +1,5 @@
-"""Pure: what is remembered as people are told of it: pods, history, impact. To be called while nothing changes it."""
+"""Pure: pods, history and impact of the recorded history, as the status API shows them. Must be called while nothing
+changes the history."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -33,12 +34,12 @@ def change_told(event: Event, monotonic: float, wall: float) -> Change:
 
 
 def events(memory: History, keep: Callable[[Event], bool], before: int | None = None) -> Iterator[Event]:
-    """The newest first, from before that serial on."""
+    """Yields events, the newest first, older than that serial."""
     return (event for event in reversed(memory.events) if (before is None or event.serial < before) and keep(event))
 
 
 def last_changes(memory: History) -> Mapping[str, Event]:
-    """Of each gate the newest transition of a node."""
+    """Returns the newest transition of a node, by gate."""
     found: dict[str, Event] = {}
     for event in memory.events:
         if event.node and event.kind in ("closed", "opened"):
@@ -47,7 +48,7 @@ def last_changes(memory: History) -> Mapping[str, Event]:
 
 
 def refused_pods(memory: History, node: str, monotonic: float) -> list[RefusedPod]:
-    """Those refused the node in their last answered attempt, the latest first; not all of them."""
+    """Yields pods that were refused the node in their last answered attempt, the latest first; not all of them."""
     number = memory.numbers.by_name.get(node)
     if number is None:
         return []
@@ -62,7 +63,7 @@ def refused_pods(memory: History, node: str, monotonic: float) -> list[RefusedPo
 def attempt_told(
     memory: History, record: PodRecord, snapshot: Snapshot, monotonic: float, *, after: str, limit: int | None
 ) -> tuple[Attempt | None, str]:
-    """The last answered attempt with one page of its nodes, and where the next page begins."""
+    """Returns the last answered attempt with one page of its nodes, and where the next page begins."""
     if record.at is None:
         return None, ""
     numbers = numbers_of(record.nodes)
@@ -98,7 +99,7 @@ def attempt_told(
 
 
 def _refused_node(memory: History, node: str, code: int | None, snapshot: Snapshot, monotonic: float) -> RefusedNode:
-    """code: None for a name that no snapshot held when it was asked about."""
+    """code: None for a name that was in no snapshot at that time."""
     gate, reason = NO_GATE, CLOSED_NO_HEALTH_POD
     if code is not None and code < len(memory.causes):
         gate, reason = memory.causes[code].gate, memory.causes[code].reason
@@ -125,7 +126,7 @@ def _gate(memory: History, code: int) -> str:
 def impact_told(memory: History, snapshot: Snapshot, monotonic: float) -> Iterator[Impact]:
     for name, state in snapshot.gates.items():
         tally = memory.tallies.get(name)
-        if tally is None or tally.armed is not state.armed:  # has not come yet
+        if tally is None or tally.armed is not state.armed:  # its first tally has not come yet
             yield Impact(gate=name, armed=state.armed, would_close=len(state.closed))
             continue
         yield Impact(

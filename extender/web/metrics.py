@@ -1,6 +1,6 @@
-"""What Prometheus is told, made when it asks.
+"""The metrics of the extender, made at each scrape.
 
-No label holds a node, a pod or any text of a request: the number of series is fixed by the code and the gates.
+No label holds a node, a pod or any text of a request: code and gates fix the number of series.
 """
 
 import time
@@ -22,7 +22,7 @@ from extender.web.view import View
 
 
 class Metrics:
-    """registry: what is served; all of it is read from the view at each scrape."""
+    """All metrics. registry: what is served; all of it is read from the view at each scrape."""
 
     def __init__(self, view: View) -> None:
         self.registry = CollectorRegistry()

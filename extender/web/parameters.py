@@ -1,14 +1,14 @@
-"""Pure: what a request asks for, strictly. What it may not say is refused in one line that repeats nothing of it."""
+"""Pure: what clients may ask and send. Anything else is refused in one line that repeats nothing of the request."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-# A quarter of what kube-scheduler may send at its own port: enough for a try by hand, and this process is small.
+# A quarter of the limit at kube-scheduler's own port: enough for tests by hand, and this process is small.
 BODY_LIMIT_BYTES = 2 * 2**20
 # A larger body is read and answered alone, because the answer takes ten times its size. Others wait, then get 503.
 LARGE_BODY_BYTES = 2**16
 LARGE_BODY_WAIT_S = 1.0
-# From the end of its head. A client that sends a byte now and then would else keep the turn for a minute.
+# From the end of its head. Without it a dripping client would keep the turn for a minute.
 LARGE_BODY_LIMIT_S = 5.0
 
 LIMIT_MAX = 1000
@@ -19,11 +19,11 @@ KINDS = ("closed", "opened", "held", "released", "cap", "storm", "stormEnded", "
 
 
 class BadRequestError(Exception):
-    """Cause and remedy in one line. Holds nothing of the request."""
+    """The request is refused. One line with cause and remedy; holds nothing of the request."""
 
 
 def query(given: Mapping[str, Sequence[str]], allowed: Iterable[str]) -> dict[str, str]:
-    """given: all values by parameter. Each may be there once. Raises BadRequestError."""
+    """Returns the parameters. given: all values by parameter; each may be given once. Raises BadRequestError."""
     names = tuple(allowed)
     if given.keys() - set(names):
         allowed_text = f"allowed: {', '.join(names)}" if names else "none is allowed here"
@@ -35,7 +35,7 @@ def query(given: Mapping[str, Sequence[str]], allowed: Iterable[str]) -> dict[st
 
 
 def limit(asked: Mapping[str, str], default: int | None) -> int | None:
-    """How many of one page, None for all. Raises BadRequestError."""
+    """Returns the size of a page, None for all. Raises BadRequestError."""
     text = asked.get("limit")
     if text is None:
         return default
@@ -45,7 +45,7 @@ def limit(asked: Mapping[str, str], default: int | None) -> int | None:
 
 
 def after_name(asked: Mapping[str, str]) -> str:
-    """The name that the last page ended with, "" for the first page. Raises BadRequestError."""
+    """Returns the name that the last page ended with, "" for the first page. Raises BadRequestError."""
     return _matching(asked, "continue", NAME, "was not given by an answer; leave it out to begin anew")
 
 
@@ -71,7 +71,7 @@ def kind(asked: Mapping[str, str]) -> str:
 
 
 def named(text: str, pattern: re.Pattern[str], what: str) -> str:
-    """A name in the path. Raises BadRequestError."""
+    """Checks a name in the path. Raises BadRequestError."""
     if not pattern.match(text):
         raise BadRequestError(f"the path names no {what}: small letters, digits, - and . are allowed")
     return text

@@ -1,14 +1,15 @@
-"""The shapes of GET /api/v1/...: what `extender.web` writes and `cli` reads. Pure.
+"""The types of GET /api/v1/...: `extender.web` writes and `cli` reads them. Pure.
 
-Most fields have a default, so that a reader understands an extender of another release: what is not told is as if it
-were nothing. Ages are seconds at the moment of the answer; None where nobody knows. Free text of the cluster is one
-line, but no reader relies on it.
+Most fields have a default, so that a reader understands an extender of another release: a missing field counts as
+empty. Ages are seconds at the moment of the answer; None if unknown. Free text of the cluster is one line, but no
+reader relies on it.
 """
 
 import msgspec
 
 # No script in a browser can set a header whose name begins with Sec-. So a request with this header is not from a page
-# of another site, whatever its Host. `readygate` sends it: `--server` may name an extender by any name of its host.
+# of another site, whatever its Host. `readygate` sends it, because `--server` may name an extender by any name of its
+# host.
 NO_BROWSER_HEADER = "Sec-Readygate"
 
 
@@ -17,13 +18,13 @@ class _Told(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Head(_Told, frozen=True, kw_only=True, rename="camel"):
-    """What every answer begins with.
+    """The beginning of every answer.
 
     not_answering: why kube-scheduler gets no verdicts at present, "" if it does. release: the product's version.
-    last_word_seconds: since the API server last said something, by the cache that is the furthest behind.
-    since_start_seconds: how far back what is remembered reaches. continue_: where the next page begins, "" at the end.
-    at: RFC 3339, when the answer was made. dropped_attempts: calls that could not be remembered since then; if any,
-    what is said of pods is "at least".
+    last_word_seconds: since the API server last answered, by the cache that is furthest behind. since_start_seconds:
+    how far back the history reaches. continue_: where the next page begins, "" at the end. at: RFC 3339, when the
+    answer was made. dropped_attempts: calls since then that could not be recorded; if any, numbers about pods are
+    minimums.
     """
 
     not_answering: str
@@ -36,10 +37,11 @@ class Head(_Told, frozen=True, kw_only=True, rename="camel"):
 
 
 class DecisionTold(_Told, frozen=True, rename="camel"):
-    """What one gate decided of one node.
+    """The decision of one gate on one node.
 
-    open, reason: what kube-scheduler is told where the gate is armed. verdict: the reason before anything held it, ""
-    is open. held_by: who made them differ, one word. until_seconds: when that ends by itself. note: of it, for people.
+    open, reason: what kube-scheduler is answered if the gate is armed. verdict: the reason before an order, storm, cap
+    or grace changed it, "" is open. held_by: what changed it, one word. until_seconds: when that ends by itself. note:
+    about it, for humans.
     """
 
     gate: str = ""
@@ -57,11 +59,11 @@ class DecisionTold(_Told, frozen=True, rename="camel"):
 
 
 class NodeVerdict(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What holds for a node for every pod that each armed gate speaks for; `gates` says what each of them decided.
+    """The joined decision on a node for a pod to which every armed gate applies; `gates` has the decision of each.
 
-    pod: `namespace/name` of the deciding health pod. evidence: free text of the cluster, one line; of one that is well
-    what its agent says beside that.
-    heartbeat_age_seconds: since the kubelet last renewed its Lease, null if that is not looked at.
+    pod: `namespace/name` of the deciding health pod. evidence: free text of the cluster, one line; for a healthy node,
+    what its agent says besides. heartbeat_age_seconds: since the kubelet last renewed its Lease, null if Leases are not
+    read.
     """
 
     node: str
@@ -81,7 +83,7 @@ class NodeVerdicts(Head, frozen=True, kw_only=True, rename="camel"):
 
 
 class Change(_Told, frozen=True, rename="camel"):
-    """What happened. kind: closed, opened, held, released, cap, storm, stormEnded or order. wall: RFC 3339."""
+    """An event. kind: closed, opened, held, released, cap, storm, stormEnded or order. wall: RFC 3339."""
 
     ago_seconds: float = 0.0
     wall: str = ""
@@ -95,7 +97,7 @@ class Change(_Told, frozen=True, rename="camel"):
 
 
 class RefusedPod(_Told, frozen=True, rename="camel"):
-    """A pod that was refused the node in its last answered attempt. times: its attempts in which any was."""
+    """A pod that was refused the node in its last answered attempt. times: its attempts in which any node was."""
 
     namespace: str = ""
     name: str = ""
@@ -105,7 +107,7 @@ class RefusedPod(_Told, frozen=True, rename="camel"):
 
 
 class NodeTold(Head, frozen=True, kw_only=True, rename="camel"):
-    """GET nodes/NAME. node: None for one that no snapshot has. transitions, refused_pods: the newest first."""
+    """GET nodes/NAME. node: None if no snapshot has it. transitions, refused_pods: the newest first."""
 
     node: NodeVerdict | None = None
     transitions: tuple[Change, ...] = ()
@@ -113,7 +115,7 @@ class NodeTold(Head, frozen=True, kw_only=True, rename="camel"):
 
 
 class CapTold(_Told, frozen=True, rename="camel"):
-    """limit: None where there is none."""
+    """A cap. limit: None if there is none."""
 
     limit: int | None = None
     closed: int = 0
@@ -129,9 +131,8 @@ class StormTold(_Told, frozen=True, rename="camel"):
 
 
 class GateTold(_Told, frozen=True, rename="camel"):
-    """for_: whom it speaks for, in words: "every pod". refused10m, would_refuse10m: calls of the last ten
-    minutes in which it did, or would have in shadow. not_gated: nodes that it says nothing of.
-    """
+    """A gate. for_: the pods to which it applies, in words: "every pod". refused10m, would_refuse10m: calls of the last
+    ten minutes in which it refused a node, or would have in shadow. not_gated: nodes to which it does not apply."""
 
     gate: str = ""
     armed: bool = True
@@ -150,7 +151,7 @@ class GateTold(_Told, frozen=True, rename="camel"):
 
 
 class Scope(_Told, frozen=True, rename="camel"):
-    """All empty: the cluster."""
+    """The scope of an order. All empty: the cluster."""
 
     gate: str = ""
     pool: str = ""
@@ -158,7 +159,7 @@ class Scope(_Told, frozen=True, rename="camel"):
 
 
 class OrderTold(_Told, frozen=True, rename="camel"):
-    """An operator's word in force. expires: RFC 3339, None for never."""
+    """An order in force. expires: RFC 3339, None for never."""
 
     id: str = ""
     order: str = ""
@@ -169,11 +170,10 @@ class OrderTold(_Told, frozen=True, rename="camel"):
 
 
 class SchedulerTold(_Told, frozen=True, rename="camel"):
-    """What kube-scheduler asks of this extender. mode: protect or enforce, as the configuration says; "" if it does
-    not. calls, unanswered: of the verb filter since the start, and those that got no verdict. per_second, p99_seconds:
-    of the last ten minutes, the latter a bound that 99 of 100 keep, None without calls or above all bounds.
-    last_call_seconds: None if none was seen.
-    """
+    """kube-scheduler's calls of this extender. mode: protect or enforce, as configured; "" if not configured. calls,
+    unanswered: of the verb filter since the start, and those without a verdict. per_second, p99_seconds: of the last
+    ten minutes; the latter is a bound that 99 of 100 keep, None without calls or above all bounds. last_call_seconds:
+    None if there was none."""
 
     mode: str = ""
     calls: int = 0
@@ -184,11 +184,10 @@ class SchedulerTold(_Told, frozen=True, rename="camel"):
 
 
 class GatesTold(Head, frozen=True, kw_only=True, rename="camel"):
-    """GET gates. cap: of the cluster. faults: entries of the orders that are ignored, and why.
+    """GET gates. cap: of the cluster. faults: ignored entries of the orders, and why.
 
     credentials_left_seconds: until the extender's token ends unless it is renewed, below 0 if it has ended.
-    credentials_life_seconds: from the token's issue to its end. Both are None if the extender has no token that states
-    it.
+    credentials_life_seconds: from the token's issue to its end. Both are None if unknown.
     """
 
     gates: tuple[GateTold, ...] = ()
@@ -201,9 +200,8 @@ class GatesTold(Head, frozen=True, kw_only=True, rename="camel"):
 
 
 class RefusedNode(_Told, frozen=True, rename="camel"):
-    """gate: "" for a name that no snapshot has. since_seconds: how long the gate has closed the node by now, None if
-    it no longer does. node_open: as the node is by now.
-    """
+    """A refused node. gate: "" for a name in no snapshot. since_seconds: for how long the gate has closed the node,
+    None if it no longer does. node_open: whether the node is open now."""
 
     node: str = ""
     gate: str = ""
@@ -213,14 +211,14 @@ class RefusedNode(_Told, frozen=True, rename="camel"):
 
 
 class Attempt(_Told, frozen=True, rename="camel"):
-    """The last answered question of kube-scheduler's. asked: the nodes that its own filters had passed; passed: those
-    that we did too.
+    """The last answered call of kube-scheduler for a pod. asked: the nodes that its own filters had passed; passed:
+    those that readygate passed, too.
 
-    complete: the rest is exactly what readygate alone kept the pod off; if not, that is "at least": kube-scheduler
-    asked about a sample of the nodes, or (nominated) about the nominated node alone, and asks again at once.
+    complete: readygate alone kept the pod from exactly the other nodes. If not, this is a minimum: kube-scheduler asked
+    about a sample of the nodes, or (nominated) about the nominated node alone, and asks again at once.
 
     refused, shadow (what gates in shadow would have refused): one page; refused_count, shadow_count: all; open_count:
-    how many of the refused are open by now. exempt: why the pod is never refused a node, "" if it can be.
+    how many of the refused are open now. exempt: why the pod is never refused a node, "" if it can be.
     """
 
     ago_seconds: float = 0.0
@@ -237,11 +235,11 @@ class Attempt(_Told, frozen=True, rename="camel"):
 
 
 class PodTold(Head, frozen=True, kw_only=True, rename="camel"):
-    """GET pods/NAMESPACE/NAME. attempts 0, last None: kube-scheduler has not asked about it as far as we remember.
+    """GET pods/NAMESPACE/NAME. attempts 0, last None: no call for the pod is recorded.
 
-    attempts: answered. unanswered: with an error instead, the last one for unanswered_why. refused_times: attempts with
-    at least one node refused. kube-scheduler asks nothing when its own filters pass no node: its last attempt may be
-    later than `last`.
+    attempts: answered. unanswered: answered with an error, the last one for unanswered_why. refused_times: attempts
+    with at least one refused node. kube-scheduler calls nothing if its own filters pass no node, so its last attempt
+    may be later than `last`.
     """
 
     namespace: str = ""
@@ -263,11 +261,11 @@ class HistoryTold(Head, frozen=True, kw_only=True, rename="camel"):
 
 
 class Impact(_Told, frozen=True, rename="camel"):
-    """What a gate has done since since_seconds, or in shadow would have, had it been armed.
+    """What a gate has refused since since_seconds, or would have refused if it had been armed.
 
     would_close: nodes at present; would_close_most: at once. would_refuse: nodes in calls; would_refuse_calls: calls
-    with any; pods: different ones, at least so many where pods_at_least. cap_hits: nodes that the cap began to hold
-    open; storm_hits: storms that began.
+    with any; pods: different ones, a minimum if pods_at_least. cap_hits: nodes that the cap began to hold open;
+    storm_hits: storms that began.
     """
 
     gate: str = ""

@@ -1,4 +1,4 @@
-"""gunicorn in the foreground around the pages. What is the same everywhere is in gunicorn.conf.py."""
+"""gunicorn in the foreground around the status API. gunicorn.conf.py has the settings that never differ."""
 
 import ctypes
 import os
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from flask import Flask
 
 CONF = Path(__file__).with_name("gunicorn.conf.py")
-# Of one receive or send of a client that has begun a request; gunicorn itself would wait for ever. A connection takes
-# it over from the socket that it was accepted from.
+# For one receive or send of a client that has begun a request; gunicorn itself would wait for ever. Accepted sockets
+# inherit it.
 CLIENT_LIMIT_S = 5
 _TIMEVAL = struct.pack("ll", CLIENT_LIMIT_S, 0)
 # The kernel's buffers of each connection; it doubles both. Their memory counts as this process's.
 RECEIVE_BUFFER_BYTES = 2**15
 SEND_BUFFER_BYTES = 2**16
-# mallopt(3). By default glibc gives each thread a heap of its own, and keeps the memory of past bodies and pages.
+# mallopt(3). By default glibc gives each thread its own heap, and keeps the memory of past bodies and pages.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
-LARGE_ALLOCATION_BYTES = 2**16  # from here on memory goes back to the kernel as soon as it is freed
-SWITCH_INTERVAL_S = 0.001  # with Python's 5 ms, /livez would wait that long for each busy thread
+LARGE_ALLOCATION_BYTES = 2**16  # from here on freed memory goes back to the kernel at once
+SWITCH_INTERVAL_S = 0.001  # with Python's 5 ms, /livez would wait so long for each busy thread
 
 
 class StatusApiLog(GunicornLog):
-    """A client that did not send or read for so long is no error of ours."""
+    """A client that did not send or read in time is no error of the server."""
 
     def exception(self, message: str, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
         if not isinstance(sys.exception(), BlockingIOError):
@@ -55,7 +55,7 @@ class Server(Application):  # type: ignore[misc]
         self.cfg.set("loglevel", "debug" if self._settings.log.level == "debug" else "warning")
 
     def load(self) -> "Flask":
-        """Called in the worker. Only there Flask is imported: the master would hold 8 MiB of it for nothing."""
+        """Called in the worker. Flask is imported only there: in the master it would take 8 MiB for nothing."""
         from extender.feed.replica import Replica
         from extender.web.app import MetricsListener, create_app
         from extender.web.page_budget import PageBudget
@@ -85,21 +85,21 @@ def start_mirror(worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker
 
 
 def stop_mirror(_arbiter: Any, worker: Any) -> None:  # noqa: ANN401
-    """Hook worker_exit. It is called for a worker that failed to load, too."""
+    """Hook worker_exit. It is also called for a worker that failed to load."""
     application = getattr(worker, "wsgi", None)
     if application is not None:
         application.extensions["readygate"].stop()
 
 
 def addresses(settings: Settings, environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Where the status API listens, each once. Raises StartError for a variable that is not set."""
+    """Returns where the status API listens, each address once. Raises StartError for a variable that is not set."""
     status_api = settings.status_api
     more = [_expanded("statusApi.moreAddresses", written, environ) for written in status_api.more_addresses]
     return list(dict.fromkeys([status_api.address, *more]))
 
 
 def metrics_address(settings: Settings, environ: Mapping[str, str] = os.environ) -> str | None:
-    """Where Prometheus is served. Raises StartError for a variable that is not set."""
+    """Returns where Prometheus is served. Raises StartError for a variable that is not set."""
     written = settings.metrics.address
     return None if written is None else _expanded("metrics.address", written, environ)
 
@@ -113,7 +113,7 @@ def _expanded(key: str, written: str, environ: Mapping[str, str]) -> str:
 
 
 def keep_memory_small() -> None:
-    """Call it before the first thread starts. Does nothing where the C library is not glibc."""
+    """Limits glibc's memory. Call it before the first thread starts. Does nothing with another C library."""
     with suppress(AttributeError):
         mallopt = ctypes.CDLL(None).mallopt
         for option, value in (
@@ -125,7 +125,7 @@ def keep_memory_small() -> None:
 
 
 def serve(settings: Settings) -> int:
-    """Serve until SIGTERM (0) or SIGINT (130). Also returns in the worker, with its exit code. Raises StartError."""
+    """Serves until SIGTERM (0) or SIGINT (130). Also returns in the worker, with its exit code. Raises StartError."""
     status_api, metrics = settings.status_api, settings.metrics
     shared = status_api.shares_port
     listeners = [

@@ -1,6 +1,5 @@
-"""What answers people takes its rests in the middle of an answer: a page of thousands of nodes is made and sent in
-pieces, so that between two of them kube-scheduler's call finds a processor free and what it needs still in its caches.
-"""
+"""Makes answers pause, also in their middle: a page of thousands of nodes is made and sent in pieces. Between two
+pieces kube-scheduler's call finds a free processor and warm caches."""
 
 import threading
 import time
@@ -14,22 +13,22 @@ PIECE_BYTES = 2**16
 
 
 class Throttle:
-    """For any thread. pace: None for no bound.
+    """Pauses for any thread. pace: None for no bound.
 
-    Counted is all that a thread has taken since it was here last: sending an answer is dearer than finding it.
+    It counts all processor time of a thread since its last call: sending an answer costs more than making it.
     """
 
     def __init__(self, pace: PageBudget | None = None) -> None:
         self._pace = pace
-        self._lock = threading.Lock()  # over a few numbers
+        self._lock = threading.Lock()  # for a few numbers
         self._thread = threading.local()
 
     def before(self) -> None:
-        """An answer: waits while more of the processor was taken than is due."""
+        """Before an answer: waits while more than the budget was taken."""
         self._take(within=False)
 
     def within(self) -> None:
-        """An answer: the same, but for what itself has taken."""
+        """Within an answer: the same, but only for what this answer has taken."""
         self._take(within=True)
 
     def _take(self, *, within: bool) -> None:
@@ -44,7 +43,7 @@ class Throttle:
             time.sleep(wait_s)
 
     def in_pieces(self, body: Iterable[bytes]) -> Iterable[bytes]:
-        """The same body, with a rest between two pieces."""
+        """Returns the same body, with a pause between two pieces."""
         close = getattr(body, "close", None)
         return ClosingIterator(self._pieces(body), None if close is None else [close])
 

@@ -2,11 +2,11 @@
 
 Upstream's worker gives a thread to each client that connects, before the client sends anything, and for as long as each
 receive or send moves a byte. It waits two seconds for a client that does not close, in the thread that accepts
-connections. When all places are taken it accepts nothing until a silent client times out after five seconds. A few such
-clients would lock out all others, the kubelet's probes among them.
+connections. At the limit of connections it accepts nothing until a silent client times out after five seconds. A few
+such clients would lock out all others, the kubelet's probes among them.
 
     /livez      answered by the main thread, which accepts connections and waits for no client
-    no data     a connection without data takes no thread; while there is no free place, the oldest of them is closed
+    no data     a connection without data takes no thread; at the limit, the oldest of them is closed
     too many    beyond UNDER_WAY_MAX requests a client gets 503 at once
     too slow    a client loses its thread after THREAD_LIMIT_S; after CROWDED_LIMIT_S if all threads are taken, or if it
                 is a scrape
@@ -33,13 +33,13 @@ from extender.web.parameters import BODY_LIMIT_BYTES
 
 log = logging.getLogger(__name__)
 
-# From the signal to stop on: for answers under way. gunicorn counts in seconds, and a stop takes one at most.
+# From the stop signal on, for current answers. gunicorn counts in seconds, and a stop takes one at most.
 LEAVE_LIMIT_S = 0.4
-# How long a client may have a thread: to send its request, and to read the answer. The second while all are taken.
+# How long a client may have a thread: to send its request, and to read the answer. The second one while all are taken.
 THREAD_LIMIT_S = 60.0
 CROWDED_LIMIT_S = 15.0
-# Requests that have a thread or wait for one, and of these the scrapes. Smaller than worker_connections, so that there
-# is always a place for another probe. Scrapes come from any host, so they never take the last thread.
+# Requests that have a thread or wait for one, and scrapes among them. Smaller than worker_connections, so that another
+# probe can always connect. Scrapes come from any host, so they never take the last thread.
 UNDER_WAY_MAX = 32
 SCRAPES_MAX = 3
 # A whole request for /livez without a body, as the kubelet sends it. Sending the answer never waits for the client.
@@ -51,7 +51,7 @@ HEAD_LIMIT_BYTES = 4096  # of such a request
 DISCARD_BYTES = 65536
 # What accept(2) lacks for another connection: descriptors of this process or of the whole host, memory.
 LACKING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-ACCEPTS_MAX = 16  # of one listener, before others are looked at
+ACCEPTS_MAX = 16  # of one listener, before the next one is served
 BUSY_BODY = b'{"Error":"Service Unavailable"}'
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
@@ -60,17 +60,18 @@ BUSY = (
 
 
 class Worker(gthread.ThreadWorker):  # type: ignore[misc]
-    """Upstream's keeps idle connections for two seconds when it stops, and waits for its threads even longer."""
+    """The worker. Upstream's keeps idle connections for two seconds when it stops, and waits for its threads even
+    longer."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - gunicorn's own
         super().__init__(*args, **kwargs)
         self._since: dict[Any, float] = {}  # when each connection got its thread, the longest ago first; monotonic
         self._under_way: set[Any] = set()  # connections that have a thread or wait for one
-        self._scraping: set[Any] = set()  # of these the scrapes, until their threads are free
+        self._scraping: set[Any] = set()  # scrapes among these, until their threads are free
         self._faults = ErrorLog(time.monotonic)
 
     def accept(self, listener: socket.socket) -> None:
-        """Called in the main thread. Upstream accepts one connection a turn, and in a flood the kernel drops others."""
+        """Called in the main thread. Upstream accepts one connection a turn, and the kernel drops others in a flood."""
         for _ in range(ACCEPTS_MAX):
             before = self.nr_conns
             try:
@@ -123,13 +124,13 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
             self._scraping.discard(conn)  # here: a client that asks again at once is not refused for its earlier scrape
 
     def handle_request(self, req: Any, conn: Any) -> Any:  # noqa: ANN401 - gunicorn's request and connection
-        """A body that may be too large is not read past: the connection ends with the answer."""
+        """A body that may be too large is not read: the connection ends with the answer."""
         if _may_be_too_large(req.headers):
             req.force_close()
         return super().handle_request(req, conn)
 
     def notify(self) -> None:
-        """Called once a second, and after each turn of the loop, before it looks whether there is a place."""
+        """Called once a second, and after each turn of the loop, before it checks the limit of connections."""
         super().notify()
         while self.nr_conns >= self.worker_connections and (idle := self.pending_conns or self.keepalived_conns):
             self._end(idle.popleft())
@@ -139,10 +140,11 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
             limit_s = CROWDED_LIMIT_S if crowded or self._is_scrape(conn) else THREAD_LIMIT_S
             if time.monotonic() - since >= limit_s:
                 with suppress(OSError):
-                    conn.sock.shutdown(socket.SHUT_RDWR)  # its thread finds an end, and goes on to the next one
+                    # its thread reads the end of the stream, and continues with the next connection
+                    conn.sock.shutdown(socket.SHUT_RDWR)
 
     def _probed(self, conn: Any) -> Any:  # noqa: ANN401 - as handle
-        """Answers a request for /livez that has arrived as a whole. The answer fits into the kernel's empty buffer."""
+        """Answers a request for /livez that has arrived completely. The answer fits into the kernel's empty buffer."""
         conn.data_ready = True
         goes_on = super().handle(conn)
         if not goes_on:
@@ -159,8 +161,8 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         return bool(conn.server[1] == self.wsgi.extensions["readygate-metrics-port"])
 
     def _end(self, conn: Any) -> None:  # noqa: ANN401 - gunicorn's connection
-        """It has waited for longest without having said a word, or since it was answered: another one may have more to
-        say. Not while the loop goes through what has come, which may be this one's."""
+        """Closes the connection that has been silent longest, to accept another one. Not while the loop handles events,
+        which may be this connection's."""
         with suppress(OSError, KeyError, ValueError):
             self.poller.unregister(conn.sock)
         self._drop(conn)
@@ -179,8 +181,8 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
 
 
 def _begun(sock: socket.socket) -> bytes | None:
-    """The first bytes that the client has sent and that were not read, HEAD_LIMIT_BYTES at most. None if nothing has
-    arrived yet, b"" at the end of the connection or after an error."""
+    """Returns the unread bytes of the client, HEAD_LIMIT_BYTES at most. None if nothing has arrived yet, b"" at the end
+    of the connection or after an error."""
     try:
         return sock.recv(HEAD_LIMIT_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except BlockingIOError:
@@ -196,7 +198,8 @@ def _may_be_too_large(headers: list[tuple[str, str]]) -> bool:
 
 
 def refuse(sock: socket.socket) -> None:
-    """Answers 503 and never waits for the client. Reads what has arrived first, else the close would drop it."""
+    """Answers 503 and never waits for the client. Reads what has arrived first; otherwise the close would drop the
+    answer."""
     with suppress(OSError):
         sock.setblocking(False)
         sock.recv(DISCARD_BYTES)
@@ -204,8 +207,8 @@ def refuse(sock: socket.socket) -> None:
 
 
 def part(sock: socket.socket) -> None:
-    """Says that nothing more will be sent, and waits for the client to close, lest its last answer be taken back; in
-    its own thread, and not for longer than CLOSE_LIMIT_S. What is left to whoever closes it takes no time."""
+    """Ends the sending direction, and waits for the client to close, so that the last answer is not lost. In its own
+    thread, for CLOSE_LIMIT_S at most. The close that follows takes no time."""
     ends = time.monotonic() + CLOSE_LIMIT_S
     with suppress(OSError):
         sock.shutdown(socket.SHUT_WR)
@@ -218,6 +221,7 @@ def part(sock: socket.socket) -> None:
 
 
 def end_within(limit_s: float) -> None:
-    """This process is gone by then, whatever its threads do: what they answer is a page, and can be asked for again."""
+    """Ends this process within the time, whatever its threads do: their answers are pages that can be requested
+    again."""
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, limit_s)

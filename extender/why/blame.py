@@ -1,10 +1,10 @@
-"""Pure: one attempt to what is remembered of it: which gate keeps the pod off which node.
+"""Pure: one attempt to entries: which gate keeps the pod from which node.
 
-kube-scheduler asks an extender only about nodes that have passed its own filters (schedule_one.go,
-findNodesThatFitPod), so those refused are the ones that readygate alone keeps the pod off. It asks once an attempt, of
-all these nodes; but where there are 100 or more it stops looking when it has found enough (numFeasibleNodesToFind), and
-of a nominated node it asks alone before it asks of all (evaluateNominatedNode). When no node passes its own filters it
-does not ask at all.
+kube-scheduler calls an extender only for nodes that have passed its own filters (schedule_one.go, findNodesThatFitPod),
+so readygate alone keeps the pod from the refused ones. It makes one call an attempt for all these nodes, with two
+exceptions. In a cluster of 100 or more nodes it stops filtering when it has found enough (numFeasibleNodesToFind). For
+a nominated node it makes a call for this node alone, and then for all (evaluateNominatedNode). If no node passes its
+own filters it makes no call.
 """
 
 import re
@@ -32,7 +32,7 @@ UID = re.compile(r"[-0-9A-Za-z._]*\Z")
 
 
 class Kept(msgspec.Struct, frozen=True, gc=False):
-    """The nodes that were kept from a pod, as in PodRecord. Pods that were refused the same share it."""
+    """The nodes that were refused to a pod, as in PodRecord. Pods with equal refusals share it."""
 
     refused: int = 0
     nodes: bytes = b""
@@ -42,11 +42,11 @@ class Kept(msgspec.Struct, frozen=True, gc=False):
 
 
 class Blame:
-    """Who refuses, for the gates of one mask. codes: by node that is refused. shadow: for each gate in shadow, by node
-    that it would refuse. closed: what that was made of. snapshot: the newest for which it holds.
+    """Which gate refuses which node, for the gates of one mask. codes: by refused node. shadow: for each gate in
+    shadow, by node that it would refuse. closed: the input of both. snapshot: the newest for which it holds.
 
-    whole: what is kept from a pod that was asked about every closed node, as most are in a cluster of fewer than a
-    hundred nodes; made when it is needed.
+    whole: the result for a pod that was asked about every closed node, which is usual in a cluster of fewer than a
+    hundred nodes; made when it is first needed.
     """
 
     def __init__(
@@ -64,7 +64,8 @@ class Blame:
 
 
 class AttemptRecorder:
-    """write: applies an entry to the memory. Called a few hundred times a second, beside the thread that answers."""
+    """Turns attempts into entries. write: applies an entry to the history. Called a few hundred times a second, in a
+    thread next to the serving one."""
 
     def __init__(self, memory: History, write: Callable[[Entry], None]) -> None:
         self._memory = memory
@@ -73,11 +74,12 @@ class AttemptRecorder:
         self._blames: dict[int, Blame] = {}
 
     def forget_numbers(self) -> None:
-        """They are other ones by now."""
+        """Drops cached numbers: the history has new ones."""
         self._blames.clear()
 
     def remember(self, attempt: Attempt) -> PodRecord | None:
-        """What is remembered of the pod from now on. None, and nothing is, for one that no API server would have."""
+        """Records an attempt. Returns the pod's new record; None, and nothing is recorded, for a pod that no API server
+        would accept."""
         before, first = self._memory.pods.get(f"{attempt.namespace}/{attempt.name}"), attempt.monotonic
         if before is not None and before.uid == attempt.uid:
             first = before.first
@@ -94,7 +96,7 @@ class AttemptRecorder:
         kept = self._kept(attempt) if refused or attempt.names else NOTHING_KEPT
         sampled = asked >= SAMPLED_FROM and snapshot is not None and asked < len(snapshot.nodes)
         alone = attempt.nominated and bool(refused)
-        another = not before.nominated  # else it goes on with the attempt that began with the nominated node alone
+        another = not before.nominated  # else it continues the attempt that began with the nominated node alone
         return PodRecord(
             attempt.namespace,
             attempt.name,
@@ -134,7 +136,7 @@ class AttemptRecorder:
         unknown: Sequence[str] = ()
         try:
             codes = bytes(map(blame.codes.__getitem__, known))
-        except KeyError:  # a name that no snapshot holds
+        except KeyError:  # a name that no snapshot has
             unknown = [name for name in refused if name not in blame.codes]
             known = [name for name in refused if name in blame.codes]
             codes = bytes(map(blame.codes.__getitem__, known))
@@ -168,7 +170,7 @@ class AttemptRecorder:
         if len(self._blames) >= MASKS_MAX:
             self._blames.clear()
         codes: dict[str, int] = {}
-        for state in reversed(states):  # of several gates the first one's reason is what was told
+        for state in reversed(states):  # of several gates the first one's reason was answered
             if state.armed:
                 codes.update(self._codes_of(state))
         shadow = [self._codes_of(state) for state in states if not state.armed]
@@ -183,14 +185,14 @@ class AttemptRecorder:
         code = self._codes.get((gate, reason, shadow))
         if code is None:
             code = min(len(self._memory.causes), CAUSES_MAX - 1)
-            last = code == CAUSES_MAX - 1  # there are too many to be told apart: gates have come and gone
+            last = code == CAUSES_MAX - 1  # too many to distinguish: gates have come and gone
             self._write(Cause(code, "" if last else gate, reason, shadow))
             self._codes[gate, reason, shadow] = code
         return code
 
 
 def unanswered(attempt: Attempt, before: PodRecord, first: float) -> PodRecord:
-    """The last answer stays what it was."""
+    """Returns the record of an attempt without a verdict; the last answer stays."""
     return replace(
         before,
         namespace=attempt.namespace,
@@ -203,7 +205,7 @@ def unanswered(attempt: Attempt, before: PodRecord, first: float) -> PodRecord:
     )
 
 
-NOT_ASKED = PodRecord("", "", "", 0.0, 0.0)  # of a pod that was not asked about before
+NOT_ASKED = PodRecord("", "", "", 0.0, 0.0)  # of a pod without an earlier call
 NOTHING_KEPT = Kept()
 
 

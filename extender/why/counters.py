@@ -1,4 +1,4 @@
-"""Pure: what each gate has refused, or in shadow would have, and how often a cap or a storm held something open."""
+"""Pure: counts what each gate has refused, or in shadow would have, and how often a cap or a storm held nodes open."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from extender.policy.snapshot import Snapshot
 from extender.why.entries import Cause, Event, PodRecord, Tally
 
-PODS_MAX = 10_000  # that are told apart
+PODS_MAX = 10_000  # that are distinguished
 BATCHES_MAX = 256
 INTERVAL_S = 10
 RECENT_S = 600
@@ -14,7 +14,7 @@ RECENT_S = 600
 
 @dataclass(slots=True)
 class Count:
-    """Of one gate, while it is armed or while it is not."""
+    """The counts of one gate, while it is armed or while it is not."""
 
     armed: bool
     since: float
@@ -29,7 +29,7 @@ class Count:
 
 @dataclass(slots=True)
 class Batch:
-    """Calls that were refused the same. hits: by gate, how many nodes. pods: by hash."""
+    """Calls with equal refusals. hits: by gate, how many nodes. pods: by hash."""
 
     hits: dict[str, int]
     calls: int = 0
@@ -37,7 +37,7 @@ class Batch:
 
 
 class GateCounters:
-    """One thread counts. take(): what has changed since it was called last."""
+    """The counts of all gates, for one thread. take(): what has changed since its last call."""
 
     def __init__(self) -> None:
         self._counts: dict[str, Count] = {}
@@ -45,8 +45,8 @@ class GateCounters:
         self._batches: dict[tuple[bytes, int], Batch] = {}  # by the codes of a record, and the interval
 
     def look(self, snapshot: Snapshot, *, monotonic: float) -> None:
-        """Called with each snapshot. A gate that is armed, or put in shadow, is counted anew; one that is no more is
-        forgotten."""
+        """Called with each snapshot. A gate that is armed or put in shadow starts again from zero; a removed gate is
+        dropped."""
         self._count_batches()
         for name, state in snapshot.gates.items():
             count = self._counts.get(name)
@@ -61,7 +61,7 @@ class GateCounters:
             self._changed.discard(name)
 
     def attempt(self, record: PodRecord, causes: list[Cause]) -> None:
-        """Counts the answer that the record ends with."""
+        """Counts the answer of the record's last attempt."""
         if not record.codes:
             return
         key = record.codes, int(record.last // INTERVAL_S)
@@ -74,7 +74,7 @@ class GateCounters:
         batch.pods.add(hash(record.uid or record.key))
 
     def _count_batches(self) -> None:
-        """Most calls are refused the same, so gates are looked at once for many of them."""
+        """Adds the counts of many equal calls at once."""
         for (_, interval), batch in self._batches.items():
             for gate, names in batch.hits.items():
                 count = self._counts[gate]
@@ -91,7 +91,7 @@ class GateCounters:
         self._batches.clear()
 
     def _hits_of(self, codes: bytes, causes: list[Cause]) -> dict[str, int]:
-        """By gate, how many nodes of a record it refused, or would have."""
+        """Returns by gate how many nodes of a record it refused, or would have."""
         hits: dict[str, int] = {}
         for code in set(codes):
             cause = causes[code]
@@ -131,6 +131,6 @@ class GateCounters:
 
 
 def of_late(tally: Tally, monotonic: float) -> int:
-    """Calls of the last ten minutes, to ten seconds."""
+    """Returns the number of calls in the last ten minutes, rounded to ten seconds."""
     interval = int(monotonic // INTERVAL_S)
     return sum(number for one, number in tally.recent.items() if interval - one < RECENT_S // INTERVAL_S)

@@ -1,4 +1,4 @@
-"""Pure: what two snapshots, one after the other, say has happened."""
+"""Pure: what has happened between two consecutive snapshots."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -16,8 +16,8 @@ _NO_GATE = GateState("")
 
 
 def events_between(before: Snapshot, after: Snapshot, *, at: float) -> Iterator[Event]:
-    """Serials are all 0. Of a first snapshot only what is not open as it should be; nothing of nodes that are no
-    more."""
+    """Returns the events, all with serial 0. Of a first snapshot only deviations from normal; nothing about removed
+    nodes."""
     for name, state in after.gates.items():
         was = before.gates.get(name, _NO_GATE)
         if was is state:
@@ -77,7 +77,8 @@ def _storms(gate: str, before: tuple[Storm, ...], after: tuple[Storm, ...], at: 
 
 
 def events_of_orders(before: Orders, after: Orders, *, at: float) -> Iterator[Event]:
-    """Orders that were given, changed, taken back or have ended; entries that turned out to be wrong."""
+    """Returns events of orders that were given, changed, withdrawn or have ended, and of entries that became
+    invalid."""
     was, given = ({order.id: order for order in orders.entries} for orders in (before, after))
     for name, order in given.items():
         if was.get(name) != order:

@@ -1,4 +1,4 @@
-"""Pure: all that is remembered. It is made of entries only, so two that were told the same hold the same."""
+"""Pure: everything that is recorded. It is made of entries only, so two histories with the same entries are equal."""
 
 from array import array
 from collections import deque
@@ -24,7 +24,8 @@ PIECE = 500  # entries, or names, of one step
 
 
 class Numbers:
-    """names[number] is a name, by_name the way back. Only grows; who makes it anew gives all numbers anew."""
+    """Numbers of names, so that a recorded refusal takes four bytes and no copy of a text. names[number] is a name,
+    by_name the reverse. It only grows; a new object has new numbers."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -41,7 +42,7 @@ class Numbers:
 
 
 class History:
-    """since: monotonic, from when on; None before the first Anew. causes: by code. tallies: by gate."""
+    """The history. since: its beginning, monotonic; None before the first Reset. causes: by code. tallies: by gate."""
 
     def __init__(self) -> None:
         self._forget(None)
@@ -57,11 +58,11 @@ class History:
 
     @property
     def serial(self) -> int:
-        """Of the newest event, 0 if there was none."""
+        """The serial of the newest event, 0 if there was none."""
         return self.events[-1].serial if self.events else 0
 
     def left_node(self, namespace: str, name: str, uid: str, node: str) -> bool:
-        """Whether kube-scheduler asked about this pod, and the last answer did not refuse it the node."""
+        """Returns whether kube-scheduler asked about this pod, and the last answer did not refuse it the node."""
         record = self.pods.get(f"{namespace}/{name}")
         if record is None or record.uid != uid or record.at is None:
             return False
@@ -70,7 +71,7 @@ class History:
         return not refused and node not in record.unknown
 
     def apply(self, entry: Entry) -> None:
-        """An entry that was applied already does no harm. Raises ValueError for one that does not follow."""
+        """Applies an entry; a second time does no harm. Raises ValueError for an entry that does not follow."""
         if type(entry) is PodRecord:  # nearly all are
             self.pods.put(entry)
             return
@@ -96,7 +97,7 @@ class History:
                 self._forget(since)
 
     def renumbered(self) -> list[Entry]:
-        """As dump(), with numbers only for the names that are still remembered of some pod."""
+        """Returns the same as dump(), with numbers only for names that some pod still uses."""
         after = History()
         for entry in self._dumped():
             match entry:
@@ -112,7 +113,7 @@ class History:
         return after.dump()
 
     def dump(self) -> list[Entry]:
-        """The entries that make another Memory the same; none before the first Anew."""
+        """Returns the entries that make another History equal; none before the first Reset."""
         return [*self._dumped()]
 
     def _dumped(self) -> Iterator[Entry]:
