@@ -1,8 +1,8 @@
-"""Pure: label selectors, read and matched as Kubernetes does (apimachinery pkg/labels: Parse, Requirement.Matches).
+"""Pure: label selectors, parsed and matched as Kubernetes does (apimachinery pkg/labels: Parse, Requirement.Matches).
 
     a=b  a==b  a!=b    a in (b,c)  a notin (b,c)    a  !a    a>1  a<1        all of them, separated by commas
 
-A label that is not there satisfies `!=` and `notin`. The empty text selects everything.
+A missing label satisfies `!=` and `notin`. The empty text selects everything.
 """
 
 import re
@@ -24,7 +24,7 @@ _TERM_BEGINS = "a key or '!'"
 
 
 class SelectorError(ValueError):
-    """What is wrong, in a few words."""
+    """The selector is invalid. The text says why, in a few words."""
 
 
 class Operator(StrEnum):
@@ -79,7 +79,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All of them."""
+    """All terms of a selector."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -91,7 +91,7 @@ class Selector:
 
 
 def requirement(key: str, operator: str, values: Sequence[str] = ()) -> Requirement:
-    """Checked as the API server does. Raises SelectorError."""
+    """Makes a term, checked as the API server does. Raises SelectorError."""
     _check_key(key)
     try:
         kind = Operator(operator)
@@ -114,7 +114,7 @@ def requirement(key: str, operator: str, values: Sequence[str] = ()) -> Requirem
 
 
 def parse(text: str) -> Selector:
-    """Raises SelectorError."""
+    """Parses a selector. Raises SelectorError."""
     if len(text) > SELECTOR_LIMIT:
         raise SelectorError(f"more than {SELECTOR_LIMIT} characters")
     words = _Words(text)
@@ -157,7 +157,7 @@ class _Words:
         return self.take()
 
     def value(self) -> str:
-        """A word that is no symbol, or the empty text where there is none."""
+        """Returns a word that is no symbol, or the empty text if there is none."""
         return "" if self.next in _SYMBOLS else self.take()
 
 
@@ -203,7 +203,7 @@ def _check_key(key: str) -> None:
 
 
 def _integer(text: str | None) -> int | None:
-    """As Go's strconv.ParseInt of 64 bits."""
+    """Parses an integer as Go's strconv.ParseInt of 64 bits."""
     if text is None or not _INTEGER.match(text) or len(text) > SELECTOR_LIMIT:
         return None
     number = int(text)

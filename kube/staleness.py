@@ -1,4 +1,4 @@
-"""Pure: how far behind the truth is what comes in, by times that the objects state themselves."""
+"""Pure: how old events are when they come, by times that the objects state themselves."""
 
 import statistics
 from collections.abc import Callable
@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 
 class Lag:
-    """One writer; read from any thread. The median of the last samples: clocks of single nodes that are wrong do not
-    matter, a difference between most clocks and ours is part of it."""
+    """The age of recent events. One writer; read from any thread. It is the median of the last samples: wrong clocks of
+    single nodes do not matter, and a difference between most clocks and the own one is part of it."""
 
     def __init__(self) -> None:
         self._samples: tuple[tuple[float, float], ...] = ()  # monotonic, seconds
@@ -32,16 +32,17 @@ class Lag:
             self._samples = (*self._samples[1 - SAMPLES :], (monotonic, wall - written))
 
     def s(self, monotonic: float) -> float | None:
-        """Seconds from an object's writing to its coming here; None where none of late said when it was written."""
+        """Returns the seconds from an object's writing to its arrival; None if no recent object says when it was
+        written."""
         of_late = [lag for at, lag in self._samples if at >= monotonic - OLD_AFTER_S]
         return max(0.0, statistics.median(of_late)) if of_late else None
 
 
 class News(Generic[T]):
-    """When an object was written, if it says so: of those that are written for other reasons too, without a word of it.
+    """Finds out when an object was written, for objects that other writes change, too, without a new time.
 
-    who: which object it is. newest: the newest RFC 3339 time in it, in UTC; one without a later time than before is no
-    news.
+    who: the object. newest: the newest RFC 3339 time in it, in UTC; an object without a newer time than before does not
+    count.
     """
 
     def __init__(self, who: Callable[[T], str], newest: Callable[[T], str | None]) -> None:
