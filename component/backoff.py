@@ -7,8 +7,8 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """An immutable value; `next` returns the next one. Delays double from first_s to limit_s; each is longer by up to
-    `jitter` of itself. at_least_limit_s: the longest pause that a server may request."""
+    """Immutable; `next` returns the next one. Delays double from first_s to limit_s; each is longer by up to `jitter`
+    of itself. at_least_limit_s: the longest pause that a server may request."""
 
     first_s: float
     limit_s: float

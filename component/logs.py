@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 
 from component.text import one_line
 
-# characters of a message or value; readygate's messages are constant, those of libraries may quote a request
-LIMIT = 4096
+LIMIT = 4096  # characters of a message or value; libraries may quote a request in theirs
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 log = logging.getLogger(__name__)
 

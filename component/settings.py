@@ -57,8 +57,7 @@ def convert(value: object, root: type[T]) -> T:
     try:
         return msgspec.convert(value, root)
     except msgspec.ValidationError as e:
-        # a fault that is not of a value comes from a __post_init__
-        rule, _, at = str(e).rstrip("`").partition(" - at `$")
+        rule, _, at = str(e).rstrip("`").partition(" - at `$")  # other faults come from a __post_init__
         raise SettingsError(next(_faults(root, value, ""), _join(at.strip("."), rule) if at else rule)) from e
 
 

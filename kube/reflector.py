@@ -42,8 +42,7 @@ class Reflector(Generic[T]):
     the first after a pause never waits. stated: called with listed and received objects; returns the RFC 3339 time at
     which an object was written, if it has one. first_pause_s: from start() to the first request. counters: relists,
     watch_restarts, events (lines applied), bookmarks, skipped (objects and lines passed over), refused (by the store),
-    rewinds, and `errors.<Cause>` for each cause of a failure.
-    """
+    rewinds, and `errors.<Cause>` for each cause of a failure."""
 
     def __init__(
         self,
@@ -141,8 +140,7 @@ class Reflector(Generic[T]):
         return self._lag.s(self._monotonic())
 
     def healthy(self, monotonic: float) -> bool:
-        """Returns whether the thread lives and is not stuck in a step. An unreachable API server does not make it
-        unhealthy."""
+        """Returns whether the thread lives and does not hang. An unreachable API server does not count as unhealthy."""
         return self._loop.healthy(monotonic)
 
     def _turn(self) -> float:
@@ -158,8 +156,8 @@ class Reflector(Generic[T]):
         return self._pause_s(self._error)
 
     def _pause_s(self, error: Exception) -> float:
-        """Returns the pause after a failure. The first reflector of the server that gets an answer wakes the others,
-        unless the server requested a pause."""
+        """Returns the pause after a failure. The first watch that gets an answer ends it, unless the server requested
+        it."""
         asked_s, monotonic = getattr(error, "retry_after_s", None), self._monotonic()
         pause_s, self._pace = self._pace.failed(
             sent=was_sent(error), asked_s=asked_s, monotonic=monotonic, random=self._random
@@ -231,8 +229,7 @@ class Reflector(Generic[T]):
             try:
                 page = self._page(limit, page.more)
             except Gone:
-                # The token expired during the list. One more try in one piece, which cannot expire half-way
-                # (client-go's pager).
+                # The token expired during the list. One more try in one piece, which cannot expire (client-go's pager).
                 self._count("errors.Gone")
                 page = self._page(None, "")
                 items, skipped = [], 0

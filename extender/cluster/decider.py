@@ -74,7 +74,7 @@ class Decider:
         self._monotonic = monotonic
         self._wall = wall
         self._sleep = sleep
-        self._ledger = DecisionMemory()
+        self._memory = DecisionMemory()
         self._unheard = SilentGates()
         self._decided_at = -math.inf
         self._failing_since: float | None = None
@@ -94,16 +94,16 @@ class Decider:
             self._sleep(min(early_s, APART_S))
         self._decided_at = monotonic = self._monotonic()
         wall = self._wall()
-        names: Collection[str] = self._ledger.due(monotonic)
+        names: Collection[str] = self._memory.due(monotonic)
         try:
             surroundings = self._surroundings()
-            batch = self._evidence.take(names, everything=self._ledger.anew(surroundings, wall))
+            batch = self._evidence.take(names, everything=self._memory.anew(surroundings, wall))
             if batch is None:
                 return AWAITED_PAUSE_S
             names = batch.evidence
-            decided = decide(self._rules, self._ledger, batch.evidence, surroundings, monotonic=monotonic, wall=wall)
+            decided = decide(self._rules, self._memory, batch.evidence, surroundings, monotonic=monotonic, wall=wall)
             before, published = self._board.snapshot, self._publish(decided)
-            self._ledger.keep(decided)
+            self._memory.keep(decided)
             if published:
                 self._tell(before, decided, monotonic)
         except Exception:
@@ -113,7 +113,7 @@ class Decider:
             raise
         self._failing_since = None
         self._tell_who_is_unheard(monotonic)
-        due_at = min(batch.due_at, self._ledger.due_at(monotonic, wall), self._unheard.due_at)
+        due_at = min(batch.due_at, self._memory.due_at(monotonic, wall), self._unheard.due_at)
         return max(0.0, due_at - self._monotonic())
 
     def deciding(self, monotonic: float) -> bool:

@@ -48,7 +48,7 @@ class Replica:
     has read them.
     """
 
-    name = "mirror"
+    name = "replica"
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Replica:
         self._logged: set[object] = set()  # faults, and process ids that were followed
         self._since = monotonic()  # of this connection
         self._loop = Loop(
-            "mirror",
+            "replica",
             self.turn,
             stuck_after_s=STUCK_AFTER_S,
             unblock=self._unblock,

@@ -58,7 +58,7 @@ class _Seen(msgspec.Struct, frozen=True):
 
 def decide(
     rules: Rules,
-    ledger: DecisionMemory,
+    previous: DecisionMemory,
     evidence: Evidence,
     surroundings: Surroundings,
     *,
@@ -69,11 +69,11 @@ def decide(
 
     evidence: of all changed nodes, of the due nodes, and of all nodes if memory.anew().
     """
-    anew = ledger.anew(surroundings, wall)
+    anew = previous.anew(surroundings, wall)
     places: dict[tuple[str, str], Place] = {}
     seen = []
     for gate in rules.gates:
-        memory = ledger.gates.get(gate.name, _NO_MEMORY)
+        memory = previous.gates.get(gate.name, _NO_MEMORY)
         moved = evidence if anew or not memory.rows else _moved(memory.rows, evidence, gate.name, monotonic)
         if not moved and memory.rows:
             armed = _armed(gate, surroundings.orders, wall)
@@ -81,17 +81,17 @@ def decide(
             continue
         placement = surroundings.placements.get(gate.name)
         around = Around(rules.caps, surroundings.orders, placement, rules.braked(gate), monotonic, wall, places)
-        seen.append(_seen(gate, memory, ledger, moved, around))
+        seen.append(_seen(gate, memory, previous, moved, around))
     storms = {one.gate.name: _storms(rules, one, monotonic) if one.touched or one.memory.storms else () for one in seen}
     held: dict[str, Mapping[str, Held]] = {}
     groups: dict[Group, GroupMemory] = {}
     for members in _groups(seen):
         group = tuple([one.gate.name for one in members])
-        groups[group] = after = _next_group(members, ledger.groups.get(group))
-        if group in ledger.groups and _calm(members, storms):
+        groups[group] = after = _next_group(members, previous.groups.get(group))
+        if group in previous.groups and _calm(members, storms):
             held.update((one.gate.name, one.memory.held) for one in members)
         else:
-            held.update(_held(rules, members, storms, after, ledger))
+            held.update(_held(rules, members, storms, after, previous))
     ends = [storm.until(rules.storm) for these in storms.values() for storm in these if rules.storm is not None]
     states: dict[str, GateState] = {}
     turns: list[Turn] = []
@@ -99,15 +99,15 @@ def decide(
     gates: dict[str, NextGate] = {}
     for one in seen:
         name = one.gate.name
-        known = ledger.snapshot.gates.get(name)
+        known = previous.snapshot.gates.get(name)
         quiet = not one.rows and held[name] is one.memory.held and storms[name] == one.memory.storms
         if quiet and known is not None and known.armed == one.armed:
             states[name], changed[name] = known, ()
             continue
         gates[name] = NextGate(one.rows, one.competing, one.total, storms[name], held[name])
-        states[name], changed[name] = _state(rules.storm, one, gates[name], ledger, turns, monotonic)
+        states[name], changed[name] = _state(rules.storm, one, gates[name], previous, turns, monotonic)
     return Decided(
-        snapshot=_snapshot(ledger, states, evidence, _cap(rules.caps, states, groups)),
+        snapshot=_snapshot(previous, states, evidence, _cap(rules.caps, states, groups)),
         turned=tuple(turns),
         changed=changed,
         looked_at=tuple(evidence),
@@ -138,8 +138,8 @@ def _moved(rows: Mapping[str, Row], evidence: Evidence, gate: str, monotonic: fl
     return moved
 
 
-def _seen(gate: Gate, memory: GateMemory, ledger: DecisionMemory, moved: Evidence, around: Around) -> _Seen:
-    state = ledger.snapshot.gates.get(gate.name)
+def _seen(gate: Gate, memory: GateMemory, previous: DecisionMemory, moved: Evidence, around: Around) -> _Seen:
+    state = previous.snapshot.gates.get(gate.name)
     closed: Mapping[str, str] = {} if state is None else state.closed
     rows: dict[str, Row | None] = {}
     competing: dict[str, Row] | None = None
@@ -254,7 +254,7 @@ def _held(
     members: Iterable[_Seen],
     storms: Mapping[str, tuple[Weather, ...]],
     after: GroupMemory,
-    ledger: DecisionMemory,
+    previous: DecisionMemory,
 ) -> dict[str, Mapping[str, Held]]:
     """Returns by gate which competing nodes are held open: by storms and pauses in any case, then by the caps."""
     held: dict[str, Mapping[str, Held]] = {}
@@ -264,7 +264,7 @@ def _held(
         if not one.competing:
             held[name] = _NOBODY
             continue
-        closed = ledger.snapshot.gates.get(name, _NO_STATE).closed
+        closed = previous.snapshot.gates.get(name, _NO_STATE).closed
         anyway: Mapping[str, Held] = {**held_back(one.competing, closed), **held_by_storms(rules.storm, storms[name])}
         held[name] = anyway
         competing.append(Competing(name, one.gate.cap, one.total, one.competing, anyway))
@@ -289,11 +289,11 @@ def _held(
 
 
 def _state(
-    rule: StormRule | None, one: _Seen, after: NextGate, ledger: DecisionMemory, turns: list[Turn], monotonic: float
+    rule: StormRule | None, one: _Seen, after: NextGate, previous: DecisionMemory, turns: list[Turn], monotonic: float
 ) -> tuple[GateState, tuple[str, ...]]:
     """Returns the gate's state and the nodes whose Decision changed. Appends to `turns`."""
     name = one.gate.name
-    known_state = ledger.snapshot.gates.get(name)
+    known_state = previous.snapshot.gates.get(name)
     before = known_state or GateState(name, decisions=LayeredMap[Decision]())
     redo = dict.fromkeys(one.rows)
     if after.held is not one.memory.held:
@@ -385,8 +385,10 @@ def _cap(caps: Caps, states: Mapping[str, GateState], groups: Mapping[Group, Gro
     return caps.cluster.of(memory.sizes.total) if states[group[0]].refuses else None
 
 
-def _snapshot(ledger: DecisionMemory, states: Mapping[str, GateState], evidence: Evidence, cap: int | None) -> Snapshot:
-    before = ledger.snapshot
+def _snapshot(
+    previous: DecisionMemory, states: Mapping[str, GateState], evidence: Evidence, cap: int | None
+) -> Snapshot:
+    before = previous.snapshot
     nodes = before.nodes
     turned_up = [name for name, seen in evidence.items() if (seen is None) is (name in nodes)]
     if turned_up:

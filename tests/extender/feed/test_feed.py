@@ -271,7 +271,7 @@ def test_both_ends_stop_at_once_and_may_be_stopped_twice(publisher, mirror):
     for end in (publisher, mirror, publisher, mirror):
         end.stop()
     assert time.monotonic() - began < 1.0
-    assert not {"feed", "mirror"} & {thread.name for thread in threading.enumerate()}
+    assert not {"feed", "replica"} & {thread.name for thread in threading.enumerate()}
 
 
 def test_with_nobody_connected_nothing_is_done(published, publisher, monkeypatch):

@@ -99,7 +99,7 @@ def test_the_answer_is_made_once_until_something_changes_or_a_second_is_over(cli
     ("path", "changes", "expected"),
     [
         pytest.param("/livez", {}, 200, id="threads that live"),
-        pytest.param("/livez", {"stuck": ["mirror"]}, 503, id="one that does not"),
+        pytest.param("/livez", {"stuck": ["replica"]}, 503, id="one that does not"),
         pytest.param("/livez", {"why": "the feed is away"}, 200, id="another process that is away is no reason"),
         pytest.param("/readyz", {}, 200, id="verdicts are given"),
         pytest.param("/readyz", {"why": "the feed is away"}, 503, id="nobody knows whether"),
