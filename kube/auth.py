@@ -130,7 +130,7 @@ class TokenFile:
         if monotonic - self._told_at >= TOLD_EVERY_S and is_ending(token, self._wall()):
             self._told_at = monotonic
             log.warning(
-                "the token ends soon and nobody has renewed it",
+                "the token ends soon and was not renewed",
                 extra={"file": str(self._path), "ends": self._ends(token)},
             )
         return self._last

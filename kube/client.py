@@ -327,7 +327,7 @@ def _whole(response: urllib3.BaseHTTPResponse, path: str, limit_bytes: float) ->
     while piece := response.read(_PIECE_BYTES):
         read_bytes += len(piece)
         if read_bytes > limit_bytes:
-            message = f"the answer is larger than {limit_bytes / 2**20:g} MiB, which is no answer to us"
+            message = f"the answer is larger than {limit_bytes / 2**20:g} MiB, more than this client accepts"
             raise errors.TooLarge(path=path, message=message)
         pieces.append(piece)
     return b"".join(pieces)
@@ -355,7 +355,7 @@ def _remedy(causes: Iterable[BaseException]) -> str:
     TLS."""
     reasons = [getattr(cause, "reason", None) for cause in causes if isinstance(cause, ssl.SSLError)]
     if any(_REFUSES_OURS.search(reason or "") for reason in reasons):
-        return "the server does not take our client certificate: none sent, expired, or of another authority"
+        return "the server refuses the client certificate: none sent, expired, or of another authority"
     return "compare certificate-authority and address"
 
 

@@ -107,9 +107,9 @@ def requirement(key: str, operator: str, values: Sequence[str] = ()) -> Requirem
         raise SelectorError(f"{len(values)} values for {kind}")
     for value in values:
         if kind in (Operator.GT, Operator.LT) and _integer(value) is None:
-            raise SelectorError(f"{one_line(value, 64)!r} is no whole number")
+            raise SelectorError(f"{one_line(value, 64)!r} is not a whole number")
         if value and not _NAME.match(value):
-            raise SelectorError(f"{one_line(value, 64)!r} is no value of a label")
+            raise SelectorError(f"{one_line(value, 64)!r} is not a valid label value")
     return Requirement(key, kind, frozenset(values))
 
 
@@ -124,7 +124,7 @@ def parse(text: str) -> Selector:
         if not words.ended:
             words.expect(",")
             if words.ended:
-                raise SelectorError(f"the end where {_TERM_BEGINS} was to be")
+                raise SelectorError(f"the end, expected: {_TERM_BEGINS}")
     return Selector(tuple(found))
 
 
@@ -153,7 +153,7 @@ class _Words:
     def expect(self, *words: str) -> str:
         if self.next not in words:
             wanted = " or ".join(map(repr, words))
-            raise SelectorError(f"{self.found} where {wanted} was to be")
+            raise SelectorError(f"{self.found}, expected: {wanted}")
         return self.take()
 
     def value(self) -> str:
@@ -184,7 +184,7 @@ def _requirement(words: _Words) -> Requirement:
 
 def _key(words: _Words) -> str:
     if words.ended or words.next in _SYMBOLS:
-        raise SelectorError(f"{words.found} where {_TERM_BEGINS} was to be")
+        raise SelectorError(f"{words.found}, expected: {_TERM_BEGINS}")
     return words.take()
 
 
@@ -199,7 +199,7 @@ def _values(words: _Words) -> list[str]:
 def _check_key(key: str) -> None:
     prefix, slash, name = key.rpartition("/")
     if not _NAME.match(name) or (slash and not (len(prefix) <= _PREFIX_LIMIT and _PREFIX.match(prefix))):
-        raise SelectorError(f"{one_line(key, 64)!r} is no key of a label")
+        raise SelectorError(f"{one_line(key, 64)!r} is not a valid label key")
 
 
 def _integer(text: str | None) -> int | None:

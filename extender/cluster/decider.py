@@ -128,7 +128,9 @@ class Decider:
             return False
         if not self._board.filled and (unread := self._unread()):
             missing = ", ".join(sorted(unread))
-            log.warning("decided without what could not be read yet", extra={"missing": missing, "error": REMEDY})
+            log.warning(
+                "decided without inputs that could not be read yet", extra={"missing": missing, "error": REMEDY}
+            )
         released = self._board.swap(decided.snapshot)
         if released:
             self._on_release(released)
@@ -138,9 +140,9 @@ class Decider:
         late, back = self._unheard.turn(self._evidence.silent(), monotonic)
         for one in late:
             facts = {"gate": one.gate, "namespace": one.pods.namespace, "labelSelector": one.pods.label_selector}
-            log.warning("no health pod speaks to a gate", extra={**facts, "error": NOBODY_SPEAKS})
+            log.warning("a gate has no health pod", extra={**facts, "error": NOBODY_SPEAKS})
         for one in back:
-            log.info("a health pod speaks to the gate again", extra={"gate": one.gate})
+            log.info("the gate has a health pod again", extra={"gate": one.gate})
 
     def _tell(self, before: Snapshot, decided: Decided, monotonic: float) -> None:
         """Last of all: a failure here must not prevent a publication."""

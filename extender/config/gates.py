@@ -82,7 +82,7 @@ class HealthPods(Section, frozen=True):
     def __post_init__(self) -> None:
         _check_selector("labelSelector", self.label_selector)
         if self.daemon_set is None and not self.label_selector.strip():
-            raise ValueError("labelSelector: is empty, allowed: a label selector, or none beside a daemonSet")
+            raise ValueError("labelSelector: is empty, allowed: a label selector, or none with a daemonSet")
 
 
 OUR_HEALTH_PODS = HealthPods(contract.NAMESPACE, f"{contract.LABEL_NAME}={contract.NAME_AGENT}", contract.NAME_AGENT)
@@ -140,7 +140,7 @@ class Condition(Section, frozen=True):
 
     def __post_init__(self) -> None:
         if self.of == "pod" and self.stale_after_seconds is not None:
-            allowed = "null for a condition of a pod: nobody writes when it was last looked at"
+            allowed = "null for a condition of a pod: it has no heartbeat time"
             raise ValueError(f"staleAfterSeconds: is {self.stale_after_seconds:g}, allowed: {allowed}")
         if self.of == "node" and self.type == contract.CONDITION_NODE_HEALTHY:
             allowed = "any but that, which we write ourselves"
@@ -213,7 +213,7 @@ class Gate(Section, frozen=True):
         _only_off("cap", self.cap, _OWN_LIMIT)
         if self.pod_starts is not None:
             if self.conditions is not None:
-                raise ValueError("podStarts: stands beside conditions, allowed: one of the two")
+                raise ValueError("podStarts: is given with conditions, allowed: one of the two")
             return
         if self.health_pods is None and (self.conditions is None or self.conditions.of_pods):
             raise ValueError("healthPods: is empty, allowed: that only where all conditions are of the node")

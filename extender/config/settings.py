@@ -100,7 +100,7 @@ class Kubernetes(Section, frozen=True):
         if self.token_file is None and self.ca_file is None:
             return
         if self.kubeconfig is not None:
-            raise ValueError("kubeconfig: is a text, allowed: null beside tokenFile and caFile")
+            raise ValueError("kubeconfig: is a text, allowed: null with tokenFile and caFile")
         if self.token_file is None or self.ca_file is None or self.server is None:
             raise ValueError("tokenFile: is not enough, allowed: server, tokenFile and caFile, all three or none")
 

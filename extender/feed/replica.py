@@ -1,6 +1,6 @@
 """The receiving end of the feed: a Source whose board and status are copies of another process's.
 
-While the feed is away the last copies stay, and why_not() reports it. They end as those of the other process do, when
+While the feed is not connected the last copies stay, and why_not() reports it. They end as those of the other process do, when
 the API server has not answered for longer than the limit.
 """
 
@@ -114,7 +114,7 @@ class Replica:
 
     def why_not(self) -> str:
         if self._fault is not None:
-            return f"readygate: what answers kube-scheduler is not heard over {self._path}: {self._fault}"
+            return f"readygate: the extender sends nothing over {self._path}: {self._fault}"
         if self._status is not None and self._status.stopping:
             return "stopping"
         return self.sync().value
@@ -202,7 +202,7 @@ class Replica:
             for entry in entries:
                 self.journal.write(entry)
         except ValueError as e:
-            raise FeedError(f"it does not follow what was told before: {e}") from e
+            raise FeedError(f"it does not follow the previous frames: {e}") from e
 
     def _swap(self, gates: Sequence[wire.Gate], cap: int | None) -> None:
         """Makes all of _next the new snapshot; _next stays for later changes."""
@@ -235,7 +235,7 @@ class Replica:
             return
         self._fault = fault
         if self._is_news(fault):
-            log.warning("the feed is away", extra={"path": str(self._path), "error": fault})
+            log.warning("the feed is not connected", extra={"path": str(self._path), "error": fault})
 
     def _is_news(self, what: object) -> bool:
         known = what in self._logged

@@ -89,7 +89,9 @@ class FeedServer:
         except FeedError as e:
             if str(e) != self._complained:
                 self._complained = str(e)
-                log.error("the feed cannot be had; people are not served", extra={"error": self._complained})
+                log.error(
+                    "the feed's path cannot be used; the status API gets no data", extra={"error": self._complained}
+                )
             return False
         self._complained = ""
         log.info("feed", extra={"path": str(self._place.path)})
@@ -133,7 +135,9 @@ class FeedServer:
                 self._drop(connection)
                 continue
             if follower.blocked and self._monotonic() - follower.left_at > STALLED_AFTER_S:
-                log.warning("one who does not read the feed is cut", extra={"silent_s": STALLED_AFTER_S})
+                log.warning(
+                    "closed the connection of a feed client that does not read", extra={"silent_s": STALLED_AFTER_S}
+                )
                 self._drop(connection)
         return more
 

@@ -183,7 +183,7 @@ class Leader:
             if leads:
                 log.info("leader", extra=facts)
             else:
-                log.info("no leader any more", extra=facts)
+                log.info("not the leader any more", extra=facts)
 
     def _failed(self, error: Exception, text: str, level: int = logging.WARNING) -> None:
         cause = type(error).__name__

@@ -70,7 +70,7 @@ class Scope(Section, frozen=True):
 
     def __post_init__(self) -> None:
         if self.pool is not None and self.node is not None:
-            raise ValueError("pool: stands beside a node, allowed: one of the two")
+            raise ValueError("pool: is given with a node, allowed: one of the two")
 
 
 class Entry(Section, frozen=True):
@@ -267,5 +267,5 @@ def _mapping(value: str) -> object:
 def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("doubled key")
+        raise ValueError("duplicate key")
     return found

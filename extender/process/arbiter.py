@@ -116,7 +116,7 @@ class Arbiter(Master):
             case Step.SPAWN:
                 lacks, self._lacks = self._lacks, self._begin()
                 if self._lacks and self._lacks != lacks:
-                    log.error("no worker can be begun, trying again", extra={"error": self._lacks})
+                    log.error("no worker can be started, trying again", extra={"error": self._lacks})
             case Step.KEEP:
                 self._keep(do.why)
             case Step.RELOAD:
@@ -126,7 +126,7 @@ class Arbiter(Master):
         if self.app.renew():
             self.setup(self.app)  # gunicorn's own part of the configuration: its log level
             if lacks := self._begin():
-                self._keep(f"no worker can be begun: {lacks}")
+                self._keep(f"no worker can be started: {lacks}")
 
     def _keep(self, why: str) -> None:
         log.error("reload given up, keeping the previous configuration", extra={"error": why})

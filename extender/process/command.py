@@ -37,7 +37,7 @@ def run(
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the extender's YAML configuration")
     parser.add_argument("--check", action="store_true", help="check the configuration file and exit")
     if rehearse is not None:
-        text = "check the configuration file, read what it takes to decide, write nothing, serve nobody and exit"
+        text = "check the configuration file, read what decisions need, write nothing, serve no client and exit"
         parser.add_argument("--rehearse", action="store_true", help=text)
     arguments = parser.parse_args(argv)
     # Handlers until gunicorn sets its own: a stop during the imports is a clean stop, too. They raise no exception,

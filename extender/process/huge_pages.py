@@ -72,7 +72,7 @@ class HugePages:
                 count += 1
                 self._sleep(APART_S)
         if count:
-            log.debug("held in huge pages", extra={"pages": count, "pages_sum": len(self._held)})
+            log.debug("moved to huge pages", extra={"pages": count, "pages_sum": len(self._held)})
         return AGAIN_S
 
     def _hold(self, address: int) -> bool:

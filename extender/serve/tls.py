@@ -81,7 +81,7 @@ class TlsStream:
                 self._refused(cause)
             raise StreamError(cause) from e
         if self._incoming.pending > READ_BYTES:
-            raise StreamError("bytes that OpenSSL does not take")
+            raise StreamError("bytes that OpenSSL rejects")
         return b"".join(pieces)
 
     def _end(self) -> None:
@@ -169,9 +169,9 @@ class Certificates:
 
     def _tell(self) -> None:
         if self.kept:
-            log.error("keeping the TLS certificates of before", extra={"error": self.kept})
+            log.error("keeping the previous TLS certificates", extra={"error": self.kept})
         else:
-            log.info("TLS certificates loaded anew")
+            log.info("TLS certificates loaded again")
 
     def _look(self) -> float:
         self.look()
@@ -223,7 +223,7 @@ class Certificates:
                 f"listen.tls.{key}: cannot use {where}: {one_line(str(cause), 100)}; {remedy}"
             ) from e
         if self._read() != found:
-            raise CertificateError("listen.tls: the files changed while they were read; they are looked at again")
+            raise CertificateError("listen.tls: the files changed while they were read; they are read again")
         return context
 
 

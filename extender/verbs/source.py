@@ -15,7 +15,7 @@ class Sync(Enum):
 
     OK = ""
     NOT_SYNCED = "readygate: cache not synced: nodes and health pods have not been read from the API server yet"
-    STALE = "readygate: cache stale: nothing heard from the API server for longer than the limit"
+    STALE = "readygate: cache stale: no answer from the API server for longer than the limit"
 
 
 class Source(Protocol):

@@ -35,7 +35,7 @@ def _load(config: Path) -> "Settings":
 
     loaded = settings.load(config)
     if loaded.feed.socket is None:
-        raise SettingsError(f"{config}: feed.socket: is empty, allowed: the path that the extender is to listen at")
+        raise SettingsError(f"{config}: feed.socket: is empty, allowed: the path at which the extender listens")
     return loaded
 
 

@@ -46,12 +46,12 @@ def limit(asked: Mapping[str, str], default: int | None) -> int | None:
 
 def after_name(asked: Mapping[str, str]) -> str:
     """Returns the name that the last page ended with, "" for the first page. Raises BadRequestError."""
-    return _matching(asked, "continue", NAME, "was not given by an answer; leave it out to begin anew")
+    return _matching(asked, "continue", NAME, "was not in an answer; leave it out to start from the beginning")
 
 
 def after_number(asked: Mapping[str, str]) -> int | None:
     """As after_name(), None for the first page."""
-    text = _matching(asked, "continue", NUMBER, "was not given by an answer; leave it out to begin anew")
+    text = _matching(asked, "continue", NUMBER, "was not in an answer; leave it out to start from the beginning")
     return int(text) if text else None
 
 

@@ -193,7 +193,9 @@ def attack(folder: Path, seconds: float) -> Seen:
     with StatusApiProcess({"feed": {"socket": str(path)}}, folder) as status_api:
         try:
             wait_until(
-                lambda: _newest(status_api) == "closed" and _has_the_last_pod(status_api), lambda: status_api.log, timeout_s=60
+                lambda: _newest(status_api) == "closed" and _has_the_last_pod(status_api),
+                lambda: status_api.log,
+                timeout_s=60,
             )
             (worker,) = children(status_api.process.pid)
             idle_mib = memory_mib(worker, "RssAnon") + _private_mib(status_api.process.pid)
@@ -214,7 +216,8 @@ def attack(folder: Path, seconds: float) -> Seen:
             wait_until(lambda: _newest(status_api) == "opened", lambda: status_api.log, timeout_s=60)
             assert children(status_api.process.pid) == [worker], "no other worker has taken its place"
             assert "Traceback" not in status_api.log
-            peak_mib = memory_mib(worker, "VmHWM") - memory_mib(worker, "RssFile") + _private_mib(status_api.process.pid)
+            private_mib = memory_mib(worker, "VmHWM") - memory_mib(worker, "RssFile")
+            peak_mib = private_mib + _private_mib(status_api.process.pid)
             return Seen(idle_mib, peak_mib, probes, dict(answers))
         finally:
             publisher.stop()

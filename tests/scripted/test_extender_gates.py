@@ -153,7 +153,7 @@ def test_without_the_right_to_read_them_it_starts_and_says_so_once(api, tmp_path
     with ExtenderProcess(api, tmp_path, config=CONFIG) as process:
         process.wait_ready()
         assert asked(process, "n1") == {}
-        process.wait(lambda: "decided without what could not be read yet" in process.log)
+        process.wait(lambda: "decided without inputs that could not be read yet" in process.log)
         time.sleep(2)
         assert process.log.count("decided without") == 1
         assert process.get("/readyz")[0] == 200

@@ -243,7 +243,7 @@ def test_a_certificate_that_was_renewed_is_shown(process, folder, tmp_path_facto
     other = make_authority(tmp_path_factory.mktemp("other"))
     for name in ("server.crt", "server.key"):
         put(folder / name, (other.folder / name).read_bytes())
-    process.wait(lambda: "TLS certificates loaded anew" in process.log, timeout_s=20)
+    process.wait(lambda: "TLS certificates loaded again" in process.log, timeout_s=20)
     process.trusted = other.folder
     assert ["h1"] == process.filter(["h1", "u1"]).NodeNames
 

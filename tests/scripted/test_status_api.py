@@ -130,7 +130,8 @@ def test_while_the_extender_hangs_people_are_told(both):
         os.kill(pid, signal.SIGSTOP)
     try:
         wait_until(lambda: "silent" in nodes(status_api)[0], "the word", timeout_s=15)
-        assert (status_api.get("/readyz")[0], status_api.get("/livez")[0], set(nodes(status_api)[1])) == (503, 200, {"h1", "u1"})
+        answered = status_api.get("/readyz")[0], status_api.get("/livez")[0], set(nodes(status_api)[1])
+        assert answered == (503, 200, {"h1", "u1"})
     finally:
         for pid in workers:
             os.kill(pid, signal.SIGCONT)
@@ -290,7 +291,8 @@ def test_it_serves_at_several_addresses(tmp_path, monkeypatch):
     monkeypatch.setenv("HOST_IP", "127.0.0.2")
     port = free_port("127.0.0.2")
     serves = {"port": port, "moreAddresses": ["$(HOST_IP)", "127.0.0.1"]}
-    with StatusApiProcess({"feed": {"socket": str(tmp_path / "feed" / "socket")}}, tmp_path, status_api=serves) as status_api:
+    config = {"feed": {"socket": str(tmp_path / "feed" / "socket")}}
+    with StatusApiProcess(config, tmp_path, status_api=serves) as status_api:
         for address in ("127.0.0.1", "127.0.0.2"):
             connection = http.client.HTTPConnection(address, port, timeout=10)
             connection.request("GET", "/livez")

@@ -33,7 +33,8 @@ def status_api(gunicorn, tmp_path_factory):
 def clients(status_api, *words):
     """One for each of these, which it says and then waits."""
     with ExitStack() as stack:
-        found = [stack.enter_context(socket.create_connection(("127.0.0.1", status_api.port), timeout=20)) for _ in words]
+        at = ("127.0.0.1", status_api.port)
+        found = [stack.enter_context(socket.create_connection(at, timeout=20)) for _ in words]
         for client, said in zip(found, words, strict=True):
             client.sendall(said)
         yield found

@@ -12,12 +12,12 @@ from tools.bench import (
     outage,
     parsers,
     peak_memory,
-    status_api,
     rate,
     reload,
     scheduler_rate,
     stalled,
     status,
+    status_api,
     stop,
     updates,
 )

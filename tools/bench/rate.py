@@ -1,4 +1,4 @@
-"""Calls without a pause: of 5,000 names over one connection, and over eight beside the status API and Prometheus; 64 at once;
+"""Calls without a pause: of 5,000 names over one connection, and over eight with status API and Prometheus; 64 at once;
 of the most names that there may be in a cluster whose nodes are all asked about; beside a crowd that asks as much."""
 
 import threading

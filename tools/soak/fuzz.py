@@ -63,7 +63,8 @@ def hold(trial: Trial) -> None:
         sent = 0
         while sent < REQUESTS and time.monotonic() < ends:
             sent += 1
-            senders["verbs" if sent % EVERY_NTH_STATUS_API else "status-api"].send(pages=not sent % EVERY_NTH_STATUS_API)
+            pages = not sent % EVERY_NTH_STATUS_API
+            senders["status-api" if pages else "verbs"].send(pages=pages)
             if sent % LOOK_EVERY == 0:
                 for name, program in programs.items():
                     held_mib[name].append(stage.rss_mib(program))

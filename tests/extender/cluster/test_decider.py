@@ -53,7 +53,7 @@ def test_a_decision_tells_since_when_it_holds(world):
 
 # Gates to which nobody speaks.
 
-UNHEARD = "no health pod speaks to a gate"
+UNHEARD = "a gate has no health pod"
 
 
 def told(caplog):
@@ -71,7 +71,7 @@ def test_a_selector_that_matches_nothing_is_told_once_after_a_while_and_when_it_
     (record,) = [record for record in caplog.records if record.message == UNHEARD]
     assert ("health", PODS.namespace, PODS.label_selector) == (record.gate, record.namespace, record.labelSelector)
     world.then.upsert_pod(pod("n1"))
-    assert [UNHEARD, "a health pod speaks to the gate again"] == told(caplog)
+    assert [UNHEARD, "the gate has a health pod again"] == told(caplog)
 
 
 @pytest.mark.parametrize(

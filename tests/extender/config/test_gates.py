@@ -73,24 +73,24 @@ gates: [{for: {resources: [nvidia.com/]}}]  # a resource without its name
 gates: [{for: {podSelector: ''}}]  # an empty selector of pods
     gates[0].for.podSelector: is empty, allowed: a label selector, or null for every pod
 gates: [{for: {podSelector: a in b}}]  # a selector of pods that cannot be read
-    gates[0].for.podSelector: is the text "a in b" ('b' where '(' was to be), allowed: a label selector, as `a=b,c
+    gates[0].for.podSelector: is the text "a in b" ('b', expected: '('), allowed: a label selector, as `a=b,c
     in (d,e),!f`
 gates: [{for: {priority: {from: 5, to: 1}}}]  # a range of priorities that is upside down
     gates[0].for.priority.from: is 5, allowed: not more than to, 1
 gates: [{for: {priority: {}}}]  # a priority without ends
     gates[0].for.priority.from: missing, allowed: from, to, or both
 gates: [{nodes: 'pool=a=b'}]  # a selector of nodes that cannot be read
-    gates[0].nodes: is the text "pool=a=b" ('=' where ',' was to be), allowed: a label selector, as `a=b,c in
+    gates[0].nodes: is the text "pool=a=b" ('=', expected: ','), allowed: a label selector, as `a=b,c in
     (d,e),!f`
 gates: [{healthPods: {labelSelector: app=a}}]  # health pods of no namespace
     gates[0].healthPods.namespace: missing, allowed: a DNS label
 gates: [{healthPods: {namespace: cni, daemonSet: cni}}]  # health pods without a selector
     gates[0].healthPods.labelSelector: missing, allowed: text
 gates: [{healthPods: {namespace: cni, labelSelector: '=a'}}]  # health pods by a selector that cannot be read
-    gates[0].healthPods.labelSelector: is the text "=a" ('=' where a key or '!' was to be), allowed: a label
+    gates[0].healthPods.labelSelector: is the text "=a" ('=', expected: a key or '!'), allowed: a label
     selector, as `a=b,c in (d,e),!f`
 gates: [{healthPods: {namespace: cni, labelSelector: ''}}]  # every pod of a namespace
-    gates[0].healthPods.labelSelector: is empty, allowed: a label selector, or none beside a daemonSet
+    gates[0].healthPods.labelSelector: is empty, allowed: a label selector, or none with a daemonSet
 gates: [{healthPods: null}]  # no health pods
     gates[0].healthPods: is empty, allowed: that only where all conditions are of the node
 gates: [{healthPods: null, conditions: {allOf: [{of: node, type: A}, {of: pod, type: B}]}}]  # a condition of no pods
@@ -114,7 +114,7 @@ gates: [{damping: {minHealthySeconds: 30, ceilingSeconds: 20}}]  # damping begin
 gates: [{podStarts: {namespaces: 1}}]  # one namespace confirms nothing
     gates[0].podStarts.namespaces: is 1, allowed: a number of namespaces, 2 to 100
 gates: [{podStarts: {}, conditions: {allOf: [{of: node, type: A}]}}]  # both pod starts and conditions
-    gates[0].podStarts: stands beside conditions, allowed: one of the two
+    gates[0].podStarts: is given with conditions, allowed: one of the two
 gates: [{name: a, podStarts: {}}, {name: b, podStarts: {}}]  # two gates use pod starts
     gates[1].podStarts: is a second one, allowed: one gate with it
 gates: [{damping: on}]  # damping is only on

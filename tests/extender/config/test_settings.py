@@ -160,7 +160,7 @@ def test_what_can_be_switched_off_by_a_word():
         ),
         (
             "kubernetes: {server: 'https://a', tokenFile: /t, caFile: /c, kubeconfig: /k}",
-            "kubernetes.kubeconfig: is a text, allowed: null beside tokenFile and caFile",
+            "kubernetes.kubeconfig: is a text, allowed: null with tokenFile and caFile",
         ),
         ("listen: 5", "listen: is 5, allowed: a mapping with the keys address, port"),
         ("listen:", "listen: is empty, allowed: a mapping with the keys address, port"),

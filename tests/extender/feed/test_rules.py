@@ -96,11 +96,11 @@ def test_one_that_ends_each_time_after_its_first_words_is_asked_ever_more_seldom
         listener.bind(str(path))
         listener.listen()
         assert [0.05, 0.1, 0.2, 0.4, 0.5, 0.5] == [turns() for _ in range(6)]
-        assert ["following", "the feed is away"] == [record.message for record in caplog.records]
+        assert ["following", "the feed is not connected"] == [record.message for record in caplog.records]
         now += 600.0
         mirror._connection = mirror._connect()
         now += SILENT_AFTER_S
         speak(listener.accept()[0])
         mirror.turn()
         assert 0.05 == mirror.turn(), "it had lasted"
-    assert ["the feed is away"] == [record.message for record in caplog.records[2:]]
+    assert ["the feed is not connected"] == [record.message for record in caplog.records[2:]]

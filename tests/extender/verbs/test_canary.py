@@ -55,7 +55,7 @@ def world():
     "made",
     ("nodes open, closed and unknown", lambda: filled(World())),
     ("before anything is known", World),
-    ("blind: nothing heard for longer than the limit", lambda: stale(filled(World()))),
+    ("stale: no answer for longer than the limit", lambda: stale(filled(World()))),
     ("in shadow", lambda: filled(World(SHADOW))),
     ("where no gate speaks for it", lambda: filled(World("gates: [{for: {namespaces: [tenant]}}]\n"))),
 )

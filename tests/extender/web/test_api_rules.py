@@ -30,9 +30,9 @@ LONG = "a" * 5000
         ("nodes?limit=1%0A", "limit: is no number from 1 to 1000"),
         ("nodes?limit=1&limit=2", "limit: is given 2 times; give it once"),
         ("nodes?evil=<script>", "a parameter is not known; allowed: limit, continue"),
-        ("nodes?continue=../x", "continue: was not given by an answer; leave it out to begin anew"),
-        ("nodes?continue=", "continue: was not given by an answer; leave it out to begin anew"),
-        (f"nodes?continue={LONG}", "continue: was not given by an answer; leave it out to begin anew"),
+        ("nodes?continue=../x", "continue: was not in an answer; leave it out to start from the beginning"),
+        ("nodes?continue=", "continue: was not in an answer; leave it out to start from the beginning"),
+        (f"nodes?continue={LONG}", "continue: was not in an answer; leave it out to start from the beginning"),
         ("nodes/Nodes", "the path names no node: small letters, digits, - and . are allowed"),
         ("nodes/%3Cscript%3E", "the path names no node: small letters, digits, - and . are allowed"),
         ("nodes/n1%0A", "the path names no node: small letters, digits, - and . are allowed"),
@@ -43,7 +43,7 @@ LONG = "a" * 5000
         ("pods/a.b/c", "the path names no namespace: small letters, digits, - and . are allowed"),
         ("pods/a/B", "the path names no pod: small letters, digits, - and . are allowed"),
         ("pods/a/b?limit=x", "limit: is no number from 1 to 1000"),
-        ("history?continue=0", "continue: was not given by an answer; leave it out to begin anew"),
+        ("history?continue=0", "continue: was not in an answer; leave it out to start from the beginning"),
         ("history?kind=burned", "kind: is none of closed, opened, held, released, cap, storm, stormEnded, order"),
         ("history?kind=", "kind: is none of closed, opened, held, released, cap, storm, stormEnded, order"),
         ("history?node=%22", "node: is no name of a node"),
@@ -107,7 +107,9 @@ def test_while_nothing_happens_an_answer_is_not_made_again(client, shown, path):
             ["nodes", "nodes?limit=2", "nodes/n2", "gates", "pods/team-a/train-7", "pods/a/b", "impact"],
             id="a decision",
         ),
-        pytest.param(lambda shown: setattr(shown, "why", "the feed is away"), PATHS, id="no verdicts any more"),
+        pytest.param(
+            lambda shown: setattr(shown, "why", "the feed is not connected"), PATHS, id="no verdicts any more"
+        ),
         pytest.param(lambda shown: setattr(shown, "orders", parse_orders({})), ["gates"], id="an order"),
         pytest.param(
             lambda shown: shown.scheduler.asks(["n2"], pod="train-7", namespace="team-a", at=9.9),

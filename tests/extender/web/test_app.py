@@ -85,14 +85,14 @@ def test_the_answer_is_made_once_until_something_changes_or_a_second_is_over(cli
         lambda: None,
         lambda: None,
         lambda: shown.decide({"n3": Decision("")}),
-        lambda: setattr(shown, "why", "the feed is away"),
+        lambda: setattr(shown, "why", "the feed is not connected"),
         lambda: setattr(shown.monotonic, "time", 11.0),
     ):
         change()
         client.get("/api/v1/nodes")
         counts.append(len(made))
     assert counts == [1, 1, 2, 3, 4]
-    assert client.get("/api/v1/nodes").json["notAnswering"] == "the feed is away"
+    assert client.get("/api/v1/nodes").json["notAnswering"] == "the feed is not connected"
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,11 @@ def test_the_answer_is_made_once_until_something_changes_or_a_second_is_over(cli
     [
         pytest.param("/livez", {}, 200, id="threads that live"),
         pytest.param("/livez", {"stuck": ["replica"]}, 503, id="one that does not"),
-        pytest.param("/livez", {"why": "the feed is away"}, 200, id="another process that is away is no reason"),
+        pytest.param(
+            "/livez", {"why": "the feed is not connected"}, 200, id="another process that is away is no reason"
+        ),
         pytest.param("/readyz", {}, 200, id="verdicts are given"),
-        pytest.param("/readyz", {"why": "the feed is away"}, 503, id="nobody knows whether"),
+        pytest.param("/readyz", {"why": "the feed is not connected"}, 503, id="nobody knows whether"),
         pytest.param("/readyz", {"said": None, "why": "x"}, 503, id="nothing was ever heard"),
     ],
 )

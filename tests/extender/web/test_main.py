@@ -41,7 +41,7 @@ FEED = {"feed": {"socket": "/nowhere/feed/socket"}}
 @pytest.mark.parametrize(
     ("configuration", "expected"),
     [
-        pytest.param({}, "feed.socket: is empty, allowed: the path that the extender is to listen at", id="no feed"),
+        pytest.param({}, "feed.socket: is empty, allowed: the path at which the extender listens", id="no feed"),
         pytest.param(FEED | {"statusApi": {"port": "x"}}, "statusApi.port: is the text", id="a wrong value"),
         pytest.param({"fed": {}}, "fed: unknown key, allowed: listen, kubernetes, gates", id="an unknown key"),
     ],

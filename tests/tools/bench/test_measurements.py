@@ -14,11 +14,11 @@ from tools.bench import (
     growth,
     kick,
     peak_memory,
-    status_api,
     rate,
     reload,
     scheduler_rate,
     stalled,
+    status_api,
     stop,
     updates,
 )
@@ -109,7 +109,7 @@ def test_people_are_measured_against_the_same_minute_without_them() -> None:
         pytest.param(
             status_api.Read(pages=15, failed=0), "4 readers got 15 pages in 4 s", id="less than a page a second each"
         ),
-        pytest.param(status_api.Read(pages=100, failed=1), "1 of the readers' requests failed", id="a reader was refused"),
+        pytest.param(status_api.Read(pages=100, failed=1), "1 of the readers' requests failed", id="a refusal"),
     ],
 )
 def test_people_who_read_nothing_are_no_measurement(read: status_api.Read, cause: str) -> None:
