@@ -1,7 +1,7 @@
 """The receiving end of the feed: a Source whose board and status are copies of another process's.
 
-While the feed is not connected the last copies stay, and why_not() reports it. They end as those of the other process do, when
-the API server has not answered for longer than the limit.
+While the feed is not connected the last copies stay, and why_not() reports it. They become stale as those of the other
+process do, when the API server has not answered for longer than the limit.
 """
 
 import contextlib
