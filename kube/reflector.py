@@ -370,7 +370,7 @@ class Reflector(Generic[T]):
         self.last_contact = self._monotonic()
         if self._failing:
             self._failing = False
-            self._peers.heard(self.last_contact)
+            self._peers.answered(self.last_contact)
 
     def _failed(self, error: Exception, following: Next) -> Next:
         cause = error.reason if isinstance(error, MalformedReply) else type(error).__name__

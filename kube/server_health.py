@@ -36,7 +36,7 @@ class ServerHealth:
         with self._lock:
             self._waiting.pop(who, None)
 
-    def heard(self, monotonic: float) -> None:
+    def answered(self, monotonic: float) -> None:
         """The server has answered a caller that had waited for it: the others need not wait any longer."""
         with self._lock:
             due = {

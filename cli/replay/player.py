@@ -57,7 +57,7 @@ class Player:
         self._around = PlacementInputs(
             daemon_sets=daemon_sets_of(settings), config_map=settings.orders.config_map, on_change=self._changed
         )
-        self._ledger = DecisionMemory()
+        self._memory = DecisionMemory()
         self._turned: list[Turned] = []
         self._said: dict[tuple[str, str], tuple[str, str]] = {}
         self._missing = {tape.of_pods(*one.pods) for one in speakers_of(settings)}
@@ -77,7 +77,7 @@ class Player:
         return Played(began, self._now, tuple(self._turned), self._armed())
 
     def _armed(self) -> Mapping[str, bool]:
-        return {name: gate.armed for name, gate in self._ledger.snapshot.gates.items()}
+        return {name: gate.armed for name, gate in self._memory.snapshot.gates.items()}
 
     def _heard(self, heartbeat: Heartbeat) -> Mapping[str, Heartbeats]:
         """The heartbeats that this configuration looks at, by the name of their list."""
@@ -109,17 +109,17 @@ class Player:
 
     def _decide(self) -> None:
         self._due_at = math.inf
-        names, around = self._ledger.due(self._now), self._around.surroundings
-        batch = self._index.take(names, everything=self._ledger.anew(around, self._now))
+        names, around = self._memory.due(self._now), self._around.surroundings
+        batch = self._index.take(names, everything=self._memory.needs_all(around, self._now))
         if batch is None:
             return
-        decided = decide(self._rules, self._ledger, batch.evidence, around, monotonic=self._now, wall=self._now)
-        self._ledger.keep(decided)
+        decided = decide(self._rules, self._memory, batch.evidence, around, monotonic=self._now, wall=self._now)
+        self._memory.keep(decided)
         for gate, nodes in decided.changed.items():
             decisions = decided.snapshot.gates[gate].decisions
             for node in nodes:
                 self._note(gate, node, decisions.get(node))
-        next_at = min(batch.due_at, self._ledger.due_at(self._now, self._now))
+        next_at = min(batch.due_at, self._memory.due_at(self._now, self._now))
         self._due_at = min(self._due_at, max(next_at, self._now + APART_S))
 
     def _note(self, gate: str, node: str, decision: Decision | None) -> None:

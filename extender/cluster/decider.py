@@ -97,7 +97,7 @@ class Decider:
         names: Collection[str] = self._memory.due(monotonic)
         try:
             surroundings = self._surroundings()
-            batch = self._evidence.take(names, everything=self._memory.anew(surroundings, wall))
+            batch = self._evidence.take(names, everything=self._memory.needs_all(surroundings, wall))
             if batch is None:
                 return AWAITED_PAUSE_S
             names = batch.evidence

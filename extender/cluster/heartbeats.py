@@ -115,17 +115,17 @@ class Heartbeats:
     def remove(self, lease: observed.Lease) -> None:
         name = lease.metadata.name
         with self._lock:
-            self._beats.heard(self._monotonic())
+            self._beats.answered(self._monotonic())
             self._beats.forget(name)
             if name not in self._lost:
                 return
             self._look_now = True
         self._on_change()
 
-    def heard(self) -> None:
+    def answered(self) -> None:
         """Records an answer of the API server to another watch."""
         with self._lock:
-            self._beats.heard(self._monotonic())
+            self._beats.answered(self._monotonic())
 
     # For the lease reader.
 
@@ -150,10 +150,10 @@ class Heartbeats:
         with self._lock:
             self._beats.failed()
 
-    def heard_since(self) -> bool:
+    def answered_since(self) -> bool:
         """Returns whether the API server has answered anything since then."""
         with self._lock:
-            return not self._beats.unheard
+            return not self._beats.unanswered
 
     # For the index.
 

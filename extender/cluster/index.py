@@ -275,7 +275,7 @@ class Index:
     def _heard(self) -> None:
         """Records that the kubelets' API server has answered, because it serves pods and nodes, too."""
         if self._kubelets is not None:
-            self._kubelets.heard()
+            self._kubelets.answered()
 
     def _wake(self, *, listed: bool = False) -> None:
         """Wakes the decider. listed: also without changed nodes, because an empty list counts as read."""

@@ -124,7 +124,7 @@ class LeaseAges:
         """Takes a whole list. began: when it was requested. after_failures: whether earlier requests had failed.
         ahead_s: how far the API server's clock is ahead, by the Date of its answer, if there is one."""
         as_of = monotonic if began is None else min(began, monotonic)
-        self.heard(monotonic)
+        self.answered(monotonic)
         if not self._listed and after_failures:
             self._returning_since = monotonic
         before, self._beats = self._beats, {}
@@ -162,7 +162,7 @@ class LeaseAges:
         if monotonic - max(self._read_at, self._still_at) > self._blind_limit_s:
             self._returning_since = monotonic  # more lines may be unread
         self._read_at = monotonic
-        self.heard(monotonic)
+        self.answered(monotonic)
         node = lease.node
         before = self._beats.get(node)
         if before is not None and before.renew_time == lease.renew_time:
@@ -176,14 +176,14 @@ class LeaseAges:
         self._aged.discard(node)
         self._expiry.drop(node)
 
-    def heard(self, monotonic: float) -> None:
+    def answered(self, monotonic: float) -> None:
         """Records that the API server has sent or answered something."""
         if monotonic - self._heard_at > self._blind_limit_s:
             self._returning_since = monotonic
         self._heard_at = monotonic
 
     @property
-    def unheard(self) -> bool:
+    def unanswered(self) -> bool:
         """Returns whether nothing was received since failed()."""
         return self._heard_at == -math.inf
 
@@ -193,7 +193,7 @@ class LeaseAges:
 
     def read(self, leases: Iterable[Renewal], began: float, monotonic: float) -> None:
         """Takes an additional list, requested at `began`. A Lease that has moved in it moves when its line comes."""
-        self.heard(monotonic)
+        self.answered(monotonic)
         self._wanted = False
         self._unmoved_at = began
         self._unmoved, moved = set(), False

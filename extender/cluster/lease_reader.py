@@ -42,7 +42,7 @@ class Reading(Protocol):
     def leases_due_at(self) -> float: ...
     def read_leases(self, leases: Sequence[observed.Lease], began: float) -> None: ...
     def leases_unread(self) -> None: ...
-    def heard_since(self) -> bool: ...
+    def answered_since(self) -> bool: ...
 
 
 class LeaseReader:
@@ -75,7 +75,7 @@ class LeaseReader:
 
     def turn(self) -> float:
         """Lists if it is time to. Returns the seconds until the next call."""
-        not_before = self._early if self._beats.heard_since() else self._not_before
+        not_before = self._early if self._beats.answered_since() else self._not_before
         wait_s = max(self._beats.leases_due_at(), not_before) - self._monotonic()
         if wait_s > 0:
             return min(wait_s, self._look_every_s)

@@ -114,9 +114,10 @@ class PodStarts:
     """A store of kube.reflector that the index also uses. Thread-safe.
 
     asked(): whether kube-scheduler is known to have asked about the pod, and the answer left the pod its node; memory
-    only. on_change(): called from any thread, outside the lock, when it is time to check; must not block. heard(): when
-    the server last reported, monotonic seconds. ahead_s(): of the current list, as Reflector.list_ahead_s: the server's
-    times are compared with its own clock. wall: this machine's clock, used if the server does not report its own.
+    only. on_change(): called from any thread, outside the lock, when it is time to check; must not block. reported():
+    when the server last reported, monotonic seconds. ahead_s(): of the current list, as Reflector.list_ahead_s: the
+    server's times are compared with its own clock. wall: this machine's clock, used if the server does not report its
+    own.
     """
 
     def __init__(
@@ -125,13 +126,13 @@ class PodStarts:
         *,
         asked: Callable[[Attempt], bool],
         on_change: Callable[[], None],
-        heard: Callable[[], float],
+        reported: Callable[[], float],
         ahead_s: Callable[[], float | None] = lambda: None,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._on_change = on_change
-        self._heard = heard
+        self._reported = reported
         self._ahead_s = ahead_s
         self._monotonic = monotonic
         self._wall = wall
@@ -182,7 +183,7 @@ class PodStarts:
             monotonic = self._monotonic()
             if monotonic >= self._due_at():
                 self._looked_at, self._moved = monotonic, False
-                self._found = self._starts.look(monotonic, self._heard())
+                self._found = self._starts.look(monotonic, self._reported())
             return self._found, self._due_at()
 
     # For the status API.

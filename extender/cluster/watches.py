@@ -122,17 +122,19 @@ class Watches:
         store = _Store(agents.replace, agents.upsert, agents.remove)
         self.agents = self._keep(AGENTS, self._lister(leases, observed.Lease), store, rest_s=LEASES_REST_S)
 
-    def around(self, around: PlacementInputs, namespace: str = contract.NAMESPACE) -> None:
+    def placement_inputs(self, inputs: PlacementInputs, namespace: str = contract.NAMESPACE) -> None:
         """Adds DaemonSets, and the orders in readygate's namespace."""
-        for where in around.namespaces:
+        for where in inputs.namespaces:
             store = _Store(
-                partial(around.replace_daemon_sets, where), around.upsert_daemon_set, around.remove_daemon_set
+                partial(inputs.replace_daemon_sets, where),
+                inputs.upsert_daemon_set,
+                inputs.remove_daemon_set,
             )
             lister = self._lister(paths.daemon_sets(where), objects.DaemonSet)
             self._keep(daemon_sets_of(where), lister, store)
-        if around.config_map is not None:
-            store = _Store(around.replace_orders, around.upsert_orders, around.remove_orders)
-            selector = f"metadata.name={around.config_map}"
+        if inputs.config_map is not None:
+            store = _Store(inputs.replace_orders, inputs.upsert_orders, inputs.remove_orders)
+            selector = f"metadata.name={inputs.config_map}"
             path = paths.config_maps(namespace)
             self._keep(ORDERS, self._lister(path, objects.ConfigMap, field_selector=selector), store)
 
@@ -163,7 +165,7 @@ class Watches:
         """As Reflector.list_ahead_s, of the pods that start."""
         return None if self.starts is None else self.starts.list_ahead_s
 
-    def heard_at(self) -> float:
+    def answered_at(self) -> float:
         """Returns the monotonic time of the last answer to one of the frequent watches."""
         words = (one.last_word for one in (self.starts, self.leases) if one is not None)
         return max((word for word in words if word is not None), default=-math.inf)

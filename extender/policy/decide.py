@@ -22,7 +22,7 @@ from extender.policy.gates import Gate
 from extender.policy.layered_map import LayeredMap
 from extender.policy.limits import Competing, held_back, held_by_caps, held_by_storms, lingering, storms_of, turned
 from extender.policy.memory import Decided, DecisionMemory, GateMemory, Group, GroupMemory, Held, NextGate, Turn
-from extender.policy.node_rows import Around, Row, row_of
+from extender.policy.node_rows import Row, RowInputs, row_of
 from extender.policy.orders import Kind, Orders
 from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Snapshot
@@ -69,19 +69,19 @@ def decide(
 
     evidence: of all changed nodes, of the due nodes, and of all nodes if memory.anew().
     """
-    anew = previous.anew(surroundings, wall)
+    needs_all = previous.needs_all(surroundings, wall)
     places: dict[tuple[str, str], Place] = {}
     seen = []
     for gate in rules.gates:
         memory = previous.gates.get(gate.name, _NO_MEMORY)
-        moved = evidence if anew or not memory.rows else _moved(memory.rows, evidence, gate.name, monotonic)
+        moved = evidence if needs_all or not memory.rows else _moved(memory.rows, evidence, gate.name, monotonic)
         if not moved and memory.rows:
             armed = _armed(gate, surroundings.orders, wall)
             seen.append(_Seen(gate, armed, memory, _NO_ROWS, memory.competing, memory.total, touched=False))
             continue
         placement = surroundings.placements.get(gate.name)
-        around = Around(rules.caps, surroundings.orders, placement, rules.braked(gate), monotonic, wall, places)
-        seen.append(_seen(gate, memory, previous, moved, around))
+        inputs = RowInputs(rules.caps, surroundings.orders, placement, rules.braked(gate), monotonic, wall, places)
+        seen.append(_seen(gate, memory, previous, moved, inputs))
     storms = {one.gate.name: _storms(rules, one, monotonic) if one.touched or one.memory.storms else () for one in seen}
     held: dict[str, Mapping[str, Held]] = {}
     groups: dict[Group, GroupMemory] = {}
@@ -138,7 +138,7 @@ def _moved(rows: Mapping[str, Row], evidence: Evidence, gate: str, monotonic: fl
     return moved
 
 
-def _seen(gate: Gate, memory: GateMemory, previous: DecisionMemory, moved: Evidence, around: Around) -> _Seen:
+def _seen(gate: Gate, memory: GateMemory, previous: DecisionMemory, moved: Evidence, inputs: RowInputs) -> _Seen:
     state = previous.snapshot.gates.get(gate.name)
     closed: Mapping[str, str] = {} if state is None else state.closed
     rows: dict[str, Row | None] = {}
@@ -147,7 +147,7 @@ def _seen(gate: Gate, memory: GateMemory, previous: DecisionMemory, moved: Evide
     known = memory.rows.get
     for name, seen in moved.items():
         before = known(name)
-        after = None if seen is None else row_of(gate, seen, before, name in closed, around)
+        after = None if seen is None else row_of(gate, seen, before, name in closed, inputs)
         if after is before:
             continue
         rows[name] = after
@@ -159,7 +159,7 @@ def _seen(gate: Gate, memory: GateMemory, previous: DecisionMemory, moved: Evide
             if after is not None and after.competes:
                 competing[name] = after
             touched = True
-    armed = _armed(gate, around.orders, around.wall)
+    armed = _armed(gate, inputs.orders, inputs.wall)
     return _Seen(gate, armed, memory, rows, memory.competing if competing is None else competing, total, touched)
 
 

@@ -110,7 +110,7 @@ class DecisionMemory:
         )
         return min(self._deadlines.next_at(), self._brakes_at, orders_at)
 
-    def anew(self, surroundings: Surroundings, wall: float) -> bool:
+    def needs_all(self, surroundings: Surroundings, wall: float) -> bool:
         """Returns whether the evidence of all nodes is needed: their surroundings have changed, or an order has
         ended."""
         return self.surroundings != surroundings or wall >= self._orders_until or wall < self._wall - STEP_BACK_S

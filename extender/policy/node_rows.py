@@ -20,7 +20,7 @@ from extender.policy.verdict import Memory, Verdict, never_good, only_good, verd
 from kube.times import format_time, parse_time
 
 
-class Around(msgspec.Struct, frozen=True):
+class RowInputs(msgspec.Struct, frozen=True):
     """The input that all nodes of a gate share in a turn. placement: None = unknown. braked: whether a cap or a storm
     may hold nodes open. places: the places met so far, one object for equal ones."""
 
@@ -99,11 +99,11 @@ _NO_MEMORY = Memory()
 _NO_VERDICT = Verdict(OPEN)
 
 
-def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool, around: Around) -> Row:
+def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool, inputs: RowInputs) -> Row:
     """Decides one node at one gate. was_closed: whether it was closed until now, for any reason."""
     node, pods = seen.node, seen.pods.get(gate.name, ())
-    place = before.place if before is not None and before.node is node else _place(node.labels, around)
-    outside = "" if gate.nodes is None and around.placement is None else not_gated(gate, around.placement, node)
+    place = before.place if before is not None and before.node is node else _place(node.labels, inputs)
+    outside = "" if gate.nodes is None and inputs.placement is None else not_gated(gate, inputs.placement, node)
     if outside:
         return Row(
             *(node, pods, seen.heartbeat_lost, _NO_MEMORY, _NO_VERDICT, place),
@@ -116,32 +116,32 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
     if before is not None and (not before.gated or before.memory.node_uid != node.uid):
         before = None
     is_lost = seen.heartbeat_lost or seen.agent_silent
-    if not (was_closed or is_lost or gate.conditions is not None or gate.by_starts or around.orders.entries):
+    if not (was_closed or is_lost or gate.conditions is not None or gate.by_starts or inputs.orders.entries):
         pod = only_good(pods, node)
         if pod is not None:
-            return _healthy(node, pods, pod, place, before, around.monotonic)
+            return _healthy(node, pods, pod, place, before, inputs.monotonic)
     verdict, memory = verdict_of(
         seen,
         gate.name,
         _NO_MEMORY if before is None else before.memory,
-        monotonic=around.monotonic,
+        monotonic=inputs.monotonic,
         missing_grace_s=gate.missing_grace_s,
         replace_grace_s=gate.replace_grace_s,
         conditions=gate.conditions,
-        wall=around.wall,
+        wall=inputs.wall,
         by_starts=gate.by_starts,
     )
-    past = _past(gate, verdict, before, around)
+    past = _past(gate, verdict, before, inputs)
     used_from = -math.inf
-    if verdict.reason != OPEN and around.braked and never_good(memory, pods, node):
-        used_from = node.born_at + around.caps.new_node_s
-    new = around.monotonic < used_from
+    if verdict.reason != OPEN and inputs.braked and never_good(memory, pods, node):
+        used_from = node.born_at + inputs.caps.new_node_s
+    new = inputs.monotonic < used_from
     counts = node.in_service and not new
-    order = around.orders.for_node(gate.name, node.name, place.pool, around.wall)
+    order = inputs.orders.for_node(gate.name, node.name, place.pool, inputs.wall)
     stays = was_closed and (order is None or order.kind is not Kind.EXEMPT)  # otherwise the next decision would differ
-    stand = _damped(gate, verdict, past, before, stays, around.monotonic)
+    stand = _damped(gate, verdict, past, before, stays, inputs.monotonic)
     if order is not None:
-        stand = _ordered(order, stand, verdict, past, was_closed, counts, around)
+        stand = _ordered(order, stand, verdict, past, was_closed, counts, inputs)
     return Row(
         node=node,
         pods=pods,
@@ -222,21 +222,21 @@ class _Stand(NamedTuple):
 _HEALTHY, _ALWAYS_HEALTHY = _Stand(OPEN), _Past()
 
 
-def _past(gate: Gate, verdict: Verdict, before: Row | None, around: Around) -> _Past:
+def _past(gate: Gate, verdict: Verdict, before: Row | None, inputs: RowInputs) -> _Past:
     """Returns the history of the node, including this verdict."""
     if before is None:
         if verdict.reason == OPEN:
             return _ALWAYS_HEALTHY
-        turned_at = around.monotonic - max(0.0, around.wall - _seconds(verdict.since, math.inf))
-        return _Past(turned_at=turned_at, since=verdict.since or format_time(around.wall))
+        turned_at = inputs.monotonic - max(0.0, inputs.wall - _seconds(verdict.since, math.inf))
+        return _Past(turned_at=turned_at, since=verdict.since or format_time(inputs.wall))
     was_healthy = before.verdict.reason == OPEN
     if verdict.reason == OPEN:
-        since = before.healthy_since if was_healthy else around.monotonic
+        since = before.healthy_since if was_healthy else inputs.monotonic
         return _Past(before.closures, since, before.turned_at, before.since)
     if not was_healthy:
         return _Past(before.closures, before.healthy_since, before.turned_at, verdict.since or before.since)
-    closures = () if gate.damping is None else gate.damping.closed(before.closures, around.monotonic)
-    return _Past(closures, before.healthy_since, around.monotonic, verdict.since or format_time(around.wall))
+    closures = () if gate.damping is None else gate.damping.closed(before.closures, inputs.monotonic)
+    return _Past(closures, before.healthy_since, inputs.monotonic, verdict.since or format_time(inputs.wall))
 
 
 def _damped(
@@ -259,10 +259,10 @@ def _graced(stand: _Stand, verdict: Verdict) -> _Stand:
 
 
 def _ordered(
-    order: Order, stand: _Stand, verdict: Verdict, past: _Past, was_closed: bool, counts: bool, around: Around
+    order: Order, stand: _Stand, verdict: Verdict, past: _Past, was_closed: bool, counts: bool, inputs: RowInputs
 ) -> _Stand:
     """Decides with an order of an operator for this node at this gate. stand: the decision without it."""
-    until = around.monotonic + max(0.0, order.expires - around.wall) if order.expires < math.inf else None
+    until = inputs.monotonic + max(0.0, order.expires - inputs.wall) if order.expires < math.inf else None
     said = f"{order.kind} of {order.scope}" + (f" by {order.author}" if order.author else "")
     note = f"{said}: {order.reason}" if order.reason else said
     if order.kind is Kind.HOLD:
@@ -278,11 +278,11 @@ def _ordered(
     return stand if was_closed else _Stand(OPEN, HeldBy.PAUSE, note, until)
 
 
-def _place(labels: Mapping[str, str], around: Around) -> Place:
-    key = labels.get(around.caps.pool_label, ""), labels.get(around.caps.zone_label, "")
-    found = around.places.get(key)
+def _place(labels: Mapping[str, str], inputs: RowInputs) -> Place:
+    key = labels.get(inputs.caps.pool_label, ""), labels.get(inputs.caps.zone_label, "")
+    found = inputs.places.get(key)
     if found is None:
-        found = around.places[key] = Place(*key)
+        found = inputs.places[key] = Place(*key)
     return found
 
 

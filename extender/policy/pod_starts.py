@@ -194,12 +194,12 @@ class Starts:
 
     # What follows.
 
-    def look(self, at: float, heard: float) -> Mapping[str, str]:
+    def look(self, at: float, reported: float) -> Mapping[str, str]:
         """Returns the nodes that are black holes, with the evidence as a text for humans.
 
-        heard: when the server last reported. A pod that was due to run later than that may run by now.
+        reported: when the server last reported. A pod that was due to run later than that may run by now.
         """
-        for uid in self._stuck_at.due(min(at, heard)):
+        for uid in self._stuck_at.due(min(at, reported)):
             known = self._pending.get(uid)
             if known is not None:
                 self._stick(known, NO_SANDBOX, at)

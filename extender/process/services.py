@@ -88,7 +88,7 @@ class Services:
             self.attempts,
             self.board,
             Journal(),
-            orders=lambda: self.around.surroundings.orders,
+            orders=lambda: self.placement_inputs.surroundings.orders,
             on_refused_everywhere=(lambda _: None) if self.writers is None else self.writers.refused_everywhere,
             monotonic=monotonic,
         )
@@ -97,7 +97,7 @@ class Services:
             repeat_s = settings.kick.repeat_after_seconds
             self.kicker = Kicker(client.branch(), self.board, repeat_after_s=repeat_s, monotonic=monotonic)
         self.watches: Watches | None = None
-        self.around = PlacementInputs(
+        self.placement_inputs = PlacementInputs(
             daemon_sets=daemon_sets_of(settings), config_map=settings.orders.config_map, on_change=self._wake
         )
         self.kubelets = self._kubelets_heard()
@@ -118,7 +118,7 @@ class Services:
             Rules(gates, caps_of(settings), storm_of(settings)),
             self.board,
             on_release=self._kick,
-            surroundings=lambda: self.around.surroundings,
+            surroundings=lambda: self.placement_inputs.surroundings,
             unread=self._unread,
             on_decided=lambda before, decided, monotonic: self.recorder.on_decided(before, decided.snapshot, monotonic),
             monotonic=monotonic,
@@ -193,7 +193,7 @@ class Services:
 
     @property
     def orders(self) -> Orders:
-        return self.around.surroundings.orders
+        return self.placement_inputs.surroundings.orders
 
     connected = True
 
@@ -247,7 +247,7 @@ class Services:
             self.watches.heartbeats(self.kubelets)
         if self.agents is not None:
             self.watches.heartbeats_of_agents(self.agents, self.settings.namespace)
-        self.watches.around(self.around, self.settings.namespace)
+        self.watches.placement_inputs(self.placement_inputs, self.settings.namespace)
         if self.volumes is not None:
             self.watches.volumes(self.volumes)
         if self.devices is not None:
@@ -282,7 +282,7 @@ class Services:
     def _unread(self) -> frozenset[str]:
         """The optional inputs that were not read yet."""
         optional = [one.missing for one in (self.volumes, self.devices) if one is not None]
-        return self.around.missing.union(*optional)
+        return self.placement_inputs.missing.union(*optional)
 
     def _kubelets_heard(self) -> Heartbeats | None:
         """The heartbeats of the kubelets, None if the settings disable them."""
@@ -321,7 +321,7 @@ class Services:
             rule,
             asked=lambda pod: self.journal.left_node(pod.namespace, pod.pod, pod.uid, pod.node),
             on_change=self._wake,
-            heard=lambda: -math.inf if self.watches is None else self.watches.heard_at(),
+            reported=lambda: -math.inf if self.watches is None else self.watches.answered_at(),
             ahead_s=lambda: None if self.watches is None else self.watches.starts_ahead_s(),
             monotonic=self.monotonic,
         )

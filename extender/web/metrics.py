@@ -163,7 +163,7 @@ class _Scrape(Collector):
         view = self._view
         yield GaugeMetricFamily(
             "readygate_feed_connected",
-            "1 while the process that answers kube-scheduler is heard; if not, the other series are its last ones.",
+            "1 while the extender's own process is connected; if 0, the other series are its last values.",
             value=float(view.connected),
         )
         tally = Counter(view.board.snapshot.reasons.values())

@@ -14,7 +14,7 @@ TEXTS_TIMES = 2
 TEXT_BYTES = 57  # of a text with its reference, without its characters
 
 
-class Reset(msgspec.Struct, frozen=True, tag="anew", array_like=True):
+class Reset(msgspec.Struct, frozen=True, tag="reset", array_like=True):
     """Drops everything; the first entry. since: the beginning of the history."""
 
     since: float

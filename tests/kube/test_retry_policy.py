@@ -91,10 +91,10 @@ def test_one_who_hears_wakes_the_others_once_a_minute():
     peers, woken = ServerHealth(), []
     for monotonic in (0.0, 1.0, WOKEN_APART_S):
         peers.wait("a", lambda: woken.append("a"))
-        peers.heard(monotonic)
+        peers.answered(monotonic)
     peers.wait("b", lambda: woken.append("b"))
     peers.leave("b")
-    peers.heard(1000.0)
+    peers.answered(1000.0)
     assert woken == ["a", "a"]
 
 

@@ -280,7 +280,7 @@ def test_a_stop_while_it_starts(both, tmp_path, after_s):
 
 def test_without_an_extender_it_serves_and_says_so(tmp_path):
     with StatusApiProcess({"feed": {"socket": str(tmp_path / "feed" / "socket")}}, tmp_path) as status_api:
-        wait_until(lambda: "not heard" in nodes(status_api)[0], "the word")
+        wait_until(lambda: "sends nothing" in nodes(status_api)[0], "the word")
         assert (status_api.get("/livez")[0], status_api.get("/readyz")[0]) == (200, 503)
         assert b"not synced" in post(status_api, question("h1"))[1]
         assert status_api.stop(signal.SIGINT)[0] == 130

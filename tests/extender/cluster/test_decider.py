@@ -57,7 +57,7 @@ UNHEARD = "a gate has no health pod"
 
 
 def told(caplog):
-    return [record.message for record in caplog.records if "speaks" in record.message]
+    return [record.message for record in caplog.records if "health pod" in record.message]
 
 
 def test_a_selector_that_matches_nothing_is_told_once_after_a_while_and_when_it_does_again(caplog):

@@ -57,7 +57,7 @@ class Play:
             StartRule(),
             asked=self.was_asked,
             on_change=lambda: None,
-            heard=self.clock,
+            reported=self.clock,
             monotonic=self.clock,
             wall=self.wall,
         )

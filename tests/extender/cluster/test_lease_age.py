@@ -102,7 +102,7 @@ def test_an_api_server_that_did_not_answer_gives_all_time_to_return():
 
 def test_what_is_heard_of_pods_and_nodes_shows_that_the_api_server_is_there():
     known = beats(("a", "1", 0), ("b", "1", 0))
-    known.heard(10)
+    known.answered(10)
     known.replace([renewal("a"), renewal("b", "2")], 20)
     assert set() == known.lost(23.9)
     known.renewed(renewal("b", "3"), 24)

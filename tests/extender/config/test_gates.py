@@ -104,8 +104,8 @@ gates: [{conditions: {allOf: [{of: node}]}}]  # a condition without a type
 gates: [{conditions: {allOf: [{of: node, type: A, status: False}]}}]  # a condition's status without quotes
     gates[0].conditions.allOf[0].status: is false, allowed: "True" or "False", in quotes
 gates: [{conditions: {allOf: [{of: pod, type: A, staleAfterSeconds: 60}]}}]  # a condition of a pod gets stale
-    gates[0].conditions.allOf[0].staleAfterSeconds: is 60, allowed: null for a condition of a pod: nobody writes
-    when it was last looked at
+    gates[0].conditions.allOf[0].staleAfterSeconds: is 60, allowed: null for a condition of a pod: it has no
+    heartbeat time
 gates: [{conditions: {allOf: [{of: node, type: readygate.dev/NodeHealthy}]}}]  # readygate's own condition as evidence
     gates[0].conditions.allOf[0].type: is the text "readygate.dev/NodeHealthy" of the node, allowed: any but that,
     which we write ourselves

@@ -240,12 +240,12 @@ def test_a_path_that_cannot_be_had_is_said_once_and_is_taken_when_it_can_be(publ
     path.write_text("in the way")
     publisher = FeedServer(path, published)
     publisher.start()
-    wait_until(lambda: "the feed cannot be had" in caplog.text, "the line")
+    wait_until(lambda: "the feed's path cannot be used" in caplog.text, "the line")
     path.unlink()
     wait_until(lambda: path.is_socket(), "the socket")
     assert publisher.healthy(time.monotonic())
     publisher.stop()
-    assert caplog.text.count("the feed cannot be had") == 1
+    assert caplog.text.count("the feed's path cannot be used") == 1
 
 
 @pytest.mark.usefixtures("publisher")

@@ -229,10 +229,10 @@ class Play:
     def nothing_is_forgotten(self) -> None:
         """Whoever decides on all nodes anew, at the same time, decides the same; and nothing is overdue."""
         cluster = self.cluster
-        anew = Surroundings({"nobody": None}, cluster.orders)
+        needs_all = Surroundings({"nobody": None}, cluster.orders)
         evidence = {name: cluster.evidence(name) for name in cluster.nodes}
         at = {"monotonic": cluster.monotonic, "wall": cluster.wall}
-        decided = decide(cluster.rules, cluster.previous, evidence, anew, **at)
+        decided = decide(cluster.rules, cluster.previous, evidence, needs_all, **at)
         for name, state in cluster.board.snapshot.gates.items():
             there = decided.snapshot.gates[name]
             assert _told(state) == _told(there), name

@@ -123,7 +123,7 @@ class Cluster:
 
     def decide(self) -> Decided:
         names = {**self.changed, **dict.fromkeys(self.previous.due(self.monotonic))}
-        if self.previous.anew(self.surroundings, self.wall):
+        if self.previous.needs_all(self.surroundings, self.wall):
             names.update(dict.fromkeys(self.nodes))
         evidence = {name: self.evidence(name) for name in names}
         return decide(self.rules, self.previous, evidence, self.surroundings, monotonic=self.monotonic, wall=self.wall)
