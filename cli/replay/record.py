@@ -117,7 +117,7 @@ def watches(settings: Settings, recorder: Recorder, client: Client) -> Watches:
         made.heartbeats(recorder.kubelets)  # type: ignore[arg-type]
     if settings.heartbeat.agents is not None:
         made.heartbeats_of_agents(recorder.agents, settings.namespace)  # type: ignore[arg-type]
-    made.around(recorder, settings.namespace)  # type: ignore[arg-type]
+    made.placement_inputs(recorder, settings.namespace)  # type: ignore[arg-type]
     return made
 
 

@@ -67,7 +67,7 @@ def decide(
 ) -> Decided:
     """Decides the given nodes and leaves the memory unchanged. A node with evidence None is gone.
 
-    evidence: of all changed nodes, of the due nodes, and of all nodes if memory.anew().
+    evidence: of all changed nodes, of the due nodes, and of all nodes if previous.needs_all().
     """
     needs_all = previous.needs_all(surroundings, wall)
     places: dict[tuple[str, str], Place] = {}

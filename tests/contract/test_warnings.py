@@ -91,7 +91,7 @@ def test_that_a_node_opens_or_is_held_has_another_cause():
     assert (standing.message, "") == ("open at gate health", gates["health"].decisions["n1"].against)
     order = '{"order": "hold", "scope": {"node": "n1"}, "author": "ann", "reason": "disk swap"}'
     orders = seen(ConfigMap, {"metadata": {"name": "readygate-orders"}, "data": {"a": order}})
-    made.around.replace_orders([orders])
+    made.placement_inputs.replace_orders([orders])
     made.decider.turn()
     assert "no such host" not in standing_of(made.board.snapshot.gates, "n1").message
     assert (True, False) == ("hold of node" in screen(made), "no such host" in screen(made))
