@@ -52,7 +52,7 @@ class Told:
 @contextmanager
 def told(extender: Extender) -> Iterator[Told]:
     mirror = Replica(
-        Path(extender.config.settings["feed"]["socket"]),
+        Path(extender.settings["feed"]["socket"]),
         parse(""),
     )
     mirror.start()

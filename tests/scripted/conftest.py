@@ -53,7 +53,7 @@ def extender(tmp_path_factory):
 @pytest.fixture(scope="session")
 def status_api(extender, tmp_path_factory):
     """The process that shows people what `extender` decides."""
-    with StatusApiProcess(extender.config.settings, tmp_path_factory.mktemp("status-api")) as process:
+    with StatusApiProcess(extender.settings, tmp_path_factory.mktemp("status-api")) as process:
         process.wait_follows()
         yield process
         assert not [line for line in process.lines if "Traceback" in line or " ERROR " in line]

@@ -65,7 +65,7 @@ def test_a_lag_of_seconds_shows_in_readyz_and_the_metrics_and_goes_with_it(api, 
     config = {"heartbeat": {"limitSeconds": 40}, "outlets": {"nodeCondition": {"enabled": False}}}
     with (
         ExtenderProcess(api, tmp_path, config=config) as extender,
-        StatusApiProcess(extender.config.settings, tmp_path) as status_api,
+        StatusApiProcess(extender.settings, tmp_path) as status_api,
     ):
         extender.wait_ready()
         status_api.wait_follows()

@@ -25,7 +25,7 @@ def both(tmp_path):
         api.put(pod_json("h1"))
         with (
             ExtenderProcess(api, tmp_path) as extender,
-            StatusApiProcess(extender.config.settings, tmp_path, status_api={"port": 0}) as status_api,
+            StatusApiProcess(extender.settings, tmp_path, status_api={"port": 0}) as status_api,
         ):
             extender.wait_ready()
             status_api.wait_follows()

@@ -67,7 +67,7 @@ def test_failed_renewals_are_reported_before_the_end_and_a_renewed_token_is_used
         files = {"server": api.url, "tokenFile": str(file), "caFile": str(authority.folder / "ca.crt")}
         with (
             ExtenderProcess(api, tmp_path, config={"kubernetes": files}) as extender,
-            StatusApiProcess(extender.config.settings, tmp_path) as status_api,
+            StatusApiProcess(extender.settings, tmp_path) as status_api,
         ):
             extender.wait_ready()
             status_api.wait_follows()

@@ -31,7 +31,7 @@ def both(tmp_path_factory):
         api.put(pod_json("u1", Ready="False"))
         with (
             ExtenderProcess(api, folder) as extender,
-            StatusApiProcess(extender.config.settings, folder) as status_api,
+            StatusApiProcess(extender.settings, folder) as status_api,
         ):
             status_api.wait_follows()
             yield extender, status_api, api
@@ -163,8 +163,8 @@ def test_after_a_reload_the_new_worker_is_followed(both):
 def test_a_reload_with_other_gates_reaches_the_people_too(both):
     """By one signal to the extender; the rules and the decisions of a worker come over one connection."""
     extender, status_api, _ = both
-    before = dict(extender.config.settings)
-    extender.config.settings |= {
+    before = dict(extender.settings)
+    extender.settings |= {
         "mode": "enforce",
         "gates": [{"name": "gpu", "for": {"resources": ["nvidia.com/gpu"]}}],
     }
@@ -181,7 +181,7 @@ def test_a_reload_with_other_gates_reaches_the_people_too(both):
         assert read_filter_result(post(status_api, question("h1", "u1"))[1]) == extender.filter(["h1", "u1"])
         assert extender.filter(["h1", "u1"]).FailedNodes == {}, "the gate is not for ordinary pods"
     finally:
-        extender.config.settings = before
+        extender.settings = before
         extender.write()
         os.kill(extender.process.pid, signal.SIGHUP)
         wait_until(lambda: told() == ([("health", "every pod")], ""), "the gates of before", timeout_s=30)
@@ -199,7 +199,7 @@ def test_a_reload_with_other_gates_reaches_the_people_too(both):
 def test_it_stops_in_a_second_and_cleanly_with(both, tmp_path, words):
     """A loaded machine gets four times that."""
     extender, _, _ = both
-    with StatusApiProcess(extender.config.settings, tmp_path) as status_api:
+    with StatusApiProcess(extender.settings, tmp_path) as status_api:
         status_api.wait_follows()
         with socket.create_connection(("127.0.0.1", status_api.port)) as client:
             client.sendall(words)
@@ -211,7 +211,7 @@ def test_it_stops_in_a_second_and_cleanly_with(both, tmp_path, words):
 def test_a_worker_ends_by_itself_before_it_would_be_killed(both, tmp_path):
     """Half a request has a thread for five seconds."""
     extender, _, _ = both
-    with StatusApiProcess(extender.config.settings, tmp_path) as status_api:
+    with StatusApiProcess(extender.settings, tmp_path) as status_api:
         status_api.wait_follows()
         (worker,) = children(status_api.process.pid)
         with socket.create_connection(("127.0.0.1", status_api.port)) as client:

@@ -33,7 +33,7 @@ def both(tmp_path_factory):
             api.put(pod_json(name))
         with (
             ExtenderProcess(api, folder, config={"heartbeat": {"limitSeconds": 0}}) as extender,
-            StatusApiProcess(extender.config.settings, folder, status_api={"port": 0}) as status_api,
+            StatusApiProcess(extender.settings, folder, status_api={"port": 0}) as status_api,
         ):
             status_api.wait_follows()
             yield extender, status_api

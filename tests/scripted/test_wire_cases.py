@@ -20,7 +20,7 @@ def listeners(tmp_path_factory):
     with FakeApiServer() as api:
         api.put(node_json("h1", Ready="True"))
         api.put(pod_json("h1"))
-        with ExtenderProcess(api, folder) as extender, StatusApiProcess(extender.config.settings, folder) as status_api:
+        with ExtenderProcess(api, folder) as extender, StatusApiProcess(extender.settings, folder) as status_api:
             extender.wait_ready()
             status_api.wait_follows()
             yield extender, status_api

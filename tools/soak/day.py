@@ -190,7 +190,7 @@ def _both(folder: Path) -> Iterator[tuple[FakeApiServer, Cluster, ExtenderProces
         config = {"kubernetes": {"kubeconfig": str(kubeconfig)}}
         with ExtenderProcess(api, folder, config=config) as extender:
             extender.wait_ready(30.0)
-            with StatusApiProcess(extender.config.settings, folder) as status_api:
+            with StatusApiProcess(extender.settings, folder) as status_api:
                 status_api.process.wait_ready(status_api.ready, timeout_s=20)
                 yield api, cluster, extender, status_api
 

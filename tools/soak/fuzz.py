@@ -52,7 +52,7 @@ VERBS = (
 def hold(trial: Trial) -> None:
     with (
         stage.extender(trial.folder, nodes=8) as (extender, _, _names),
-        StatusApiProcess(extender.config.settings, trial.folder / "status-api") as status_api,
+        StatusApiProcess(extender.settings, trial.folder / "status-api") as status_api,
     ):
         status_api.process.wait_ready(status_api.ready, timeout_s=20)
         ends = time.monotonic() + trial.seconds

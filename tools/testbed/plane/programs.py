@@ -51,7 +51,7 @@ class StatusApi(Program):
 
     def __init__(self, plane: Plane, extender: Extender):
         name = f"status-api-of-{extender.process.name}"
-        super().__init__("extender.web", extender.config.settings, plane.folder, name=name, launch=plane.run.process)
+        super().__init__("extender.web", extender.settings, plane.folder, name=name, launch=plane.run.process)
 
     @property
     def port(self) -> int:
