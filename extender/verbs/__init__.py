@@ -1,7 +1,8 @@
 """The verbs that kube-scheduler calls over HTTP: `filter`, `preempt` and `prioritize`. `bind` is refused.
 
     table       which function answers which verb; `bind`; the answer to a request that was not read
-    filter      the verb `filter`: decode, look up, encode
+    filter      the verb `filter`: read -> admit -> look up -> write
+    names       the names of a filter call, encoded or decoded: reads them, looks them up, writes the answer
     preempt     the verb `preempt`: candidates on closed nodes are removed
     prioritize  the verb `prioritize`: a lower score for nodes that a gate of severity `preferNot` has closed
     reply       the reply of a verb; exemption and limit of names; `account`, the step after the answer

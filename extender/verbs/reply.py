@@ -1,26 +1,23 @@
 """The reply of a verb, the checks that all verbs make of a pod, and `account`, the step after the answer is sent."""
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from http import HTTPStatus
 
 import msgspec
 
 from extender.policy import exempt
-from extender.policy.encoded_names import Sorted
 from extender.policy.exempt import Exemption
-from extender.policy.snapshot import Snapshot
 from extender.verbs import wire
 from extender.verbs.counts import RequestResult
-from extender.verbs.pods import NO_META, NO_SPEC, Pod
+from extender.verbs.names import Found
+from extender.verbs.pods import NO_META, NO_SPEC, NOBODY, Pod
 from extender.verbs.source import Source, Sync
-from extender.why.attempts import Attempt
+from extender.why.attempts import Attempt, Attempts
 
 NOT_ANSWERED = {Sync.NOT_SYNCED: RequestResult.NOT_SYNCED, Sync.STALE: RequestResult.STALE}
 
 
-_NOTHING: Mapping[str, int] = {}
-# The request, its names, how they were divided by which snapshot, and the mask of the gates.
-Found = tuple[wire.WrittenArgs, list[bytes], tuple[Sorted, Snapshot], int]
+NODE_NAME_MAX = 253  # characters; the limit of Kubernetes
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
@@ -30,36 +27,54 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     body of 200 only. `filter` and `bind` report failures as 200 with `Error`; answers of `preempt` and `prioritize`
     have no such field, so the status reports them.
 
-    reasons, attempt: what account() counts and records. found: set if names were not decoded; account() builds the
-    attempt from it. found keeps everything that the answer was made of until after the answer is sent.
+    found, pod, mask: of a filter call, for account(); found None if nothing is counted or recorded. They keep
+    everything that the answer was made of until after it is sent.
     """
 
     result: RequestResult
     body: bytes
     exemption: Exemption = Exemption.NONE
     status: HTTPStatus = HTTPStatus.OK
-    reasons: Mapping[str, int] = _NOTHING
-    attempt: Attempt | None = None
     found: Found | None = None
+    pod: Pod = NOBODY
+    mask: int = 0
 
 
 def account(source: Source, reply: Reply) -> None:
-    """Counts and records the refusals of a reply. Called after the answer is sent, so that the client does not wait for
-    it."""
-    if reply.reasons:
-        source.counts.refuse(reply.reasons)
-    attempts = source.attempts
-    if attempts is None:
+    """Counts and records a filter call. Called after the answer is sent: kube-scheduler does not wait for it."""
+    found, attempts = reply.found, source.attempts
+    if found is None:
         return
-    if reply.found is not None:
-        written, asked, ((survivors, _, refused), snapshot), mask = reply.found
-        meta, count = written.pod.metadata or NO_META, len(asked)
-        monotonic = attempts.monotonic()
-        attempts.add(
-            Attempt(meta.namespace, meta.name, meta.uid, monotonic, count, len(survivors), refused, (), mask, snapshot)
-        )
-    elif reply.attempt is not None:
-        attempts.add(reply.attempt)
+    if found.reasons:
+        source.counts.refuse(found.reasons)
+    if attempts is not None:
+        attempts.add(_attempt(attempts, reply, found))
+
+
+def _attempt(attempts: Attempts, reply: Reply, found: Found) -> Attempt:
+    """Returns the record of a filter call for `readygate why`."""
+    meta, status, names = reply.pod.metadata or NO_META, reply.pod.status, found.names
+    return Attempt(
+        meta.namespace,
+        meta.name,
+        meta.uid,
+        attempts.monotonic(),
+        found.asked,
+        found.survivors,
+        _of_nodes(found.refused) if found.unknown else found.refused,
+        names if attempts.keep_names else (),
+        reply.mask,
+        found.snapshot,
+        reply.result if found.snapshot is None and not reply.exemption else "",
+        reply.exemption,
+        len(names) == 1 and status is not None and status.nominated_node_name == names[0],
+        found.unknown,
+    )
+
+
+def _of_nodes(refused: Collection[str]) -> Collection[str]:
+    """Drops texts that cannot be node names: a request may hold texts of 32 MiB, and no memory is reserved for them."""
+    return dict.fromkeys(name for name in refused if len(name) <= NODE_NAME_MAX and name.isascii())
 
 
 def names_max_of(source: Source, sync: Sync, request: bytes | bytearray) -> int:
