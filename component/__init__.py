@@ -1,6 +1,6 @@
-"""What every readygate program does alike. Any of our packages may import it; it imports none of them.
+"""Common parts of every readygate program. Any package may import it; it imports none of readygate's packages.
 
-settings   a YAML file to frozen sections, or one line    loop       a thread that turns and knows whether it does
+settings   a YAML file to frozen sections, or one line    loop       a thread that calls a function; knows its health
 logs       one line a record                              backoff    how long to wait (pure)
 text       one line of free text, $(NAME) (pure)          lifecycle  start in order, stop in reverse
 command    exit codes, one-line errors

@@ -1,4 +1,4 @@
-"""What the command lines of all programs do alike: exit codes, one-line errors, the product's version."""
+"""Common parts of all command lines: exit codes, one-line errors, the product's version."""
 
 import sys
 from pathlib import Path
@@ -15,5 +15,5 @@ def complain(program: str, text: object, code: int) -> int:
 
 
 def product_version() -> str:
-    """By the name of our metadata's folder: importlib.metadata would cost two MiB."""
+    """From the name of the metadata's folder: importlib.metadata would cost two MiB."""
     return next((info.stem[10:] for at in sys.path for info in Path(at).glob("readygate-*.dist-info")), "unknown")

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from component.text import one_line
 
-LIMIT = 4096  # characters of a message or value; our messages are constant, those of libraries may quote a request
+LIMIT = 4096  # characters of a message or value; libraries may quote a request in theirs
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class LineFormatter(logging.Formatter):
 
 
 class LossyStream:
-    """A stream to a file descriptor. What its reader has no room for is lost; the next text says how many were."""
+    """A stream to a file descriptor that never waits. Text without room is lost; the next text says how many were."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._lost, self._torn = descriptor, 0, ""
@@ -50,7 +50,7 @@ class LossyStream:
         self._lost, self._torn = (0, "") if sent == len(data) else (self._lost + 1, "\n" if sent else self._torn)
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Nothing is buffered."""
 
 
 def set_up(level: str) -> None:
@@ -58,7 +58,7 @@ def set_up(level: str) -> None:
     handler = logging.StreamHandler(LossyStream(sys.__stderr__.fileno())) if sys.__stderr__ else logging.NullHandler()
     handler.setFormatter(LineFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    logging.getLogger("urllib3").setLevel(logging.ERROR)  # our clients log outages themselves
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # readygate's clients log outages themselves
     logging.captureWarnings(capture=True)
     threading.excepthook = _log_thread_failure
 

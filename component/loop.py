@@ -1,4 +1,4 @@
-"""A thread that turns and knows whether it does."""
+"""A thread that calls a function again and again and knows whether it progresses."""
 
 import logging
 import math
@@ -54,7 +54,7 @@ class Loop:
         with self._lock:
             if self._thread is None and not self.stopping:
                 self.progressed(self.first_pause_s)
-                # Kept before it turns: whoever sees what its first turn did finds it healthy.
+                # Kept before it turns: a reader that sees the effect of its first turn finds it healthy.
                 self._thread = threading.Thread(None, self._run, self.name, [self.first_pause_s], daemon=True)
                 self._thread.start()
 
@@ -75,11 +75,11 @@ class Loop:
                 self._asleep.release()
 
     def progressed(self, pause_s: float = 0.0) -> None:
-        """A sign of life from within a long turn. pause_s: how long it will wait on purpose now."""
+        """A heartbeat from within a long turn. pause_s: how long it will wait on purpose now."""
         self._due = self.monotonic() + max(0.0, pause_s) + self.stuck_after_s
 
     def healthy(self, monotonic: float) -> bool:
-        """The thread lives and is not stuck in a turn. False before start() and after the end."""
+        """Returns whether the thread lives and is not stuck in a turn. False before start() and after the end."""
         return self._thread is not None and self._thread.is_alive() and monotonic <= self._due
 
     def _run(self, pause_s: float) -> None:
@@ -100,7 +100,7 @@ class Loop:
                 error = one_line("".join(traceback.format_exception_only(e)).partition(": ")[2])  # str(e) may fail
                 log.exception("turn failed", extra={"loop": self.name, "cause": type(e).__name__, "error": error})
             self.progressed(self.error_pause_s)
-            self._stopping.wait(self.error_pause_s)  # woken or not: a bug of ours shall not eat a processor
+            self._stopping.wait(self.error_pause_s)  # woken or not: a bug must not take a whole processor
             return 0.0
         self.progressed(pause_s)
         return pause_s

@@ -57,7 +57,7 @@ def convert(value: object, root: type[T]) -> T:
     try:
         return msgspec.convert(value, root)
     except msgspec.ValidationError as e:
-        rule, _, at = str(e).rstrip("`").partition(" - at `$")  # what is no fault of a value comes from a __post_init__
+        rule, _, at = str(e).rstrip("`").partition(" - at `$")  # other faults come from a __post_init__
         raise SettingsError(next(_faults(root, value, ""), _join(at.strip("."), rule) if at else rule)) from e
 
 
@@ -88,7 +88,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _faults(kind: Any, value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - types are values here
-    """A line for each thing in `value` that is not of type `kind`."""
+    """Yields a line for each part of `value` that is not of type `kind`."""
     inside = _inside(kind, value)
     if inside is None:
         try:

@@ -1,23 +1,18 @@
-"""Answers kube-scheduler: which of these nodes may take this pod, and why not.
+"""The extender: answers kube-scheduler which of its nodes may take a pod, and why not the others.
 
-    __main__    the command: settings -> server
-    process     gunicorn: one process, its worker, the application
-    verbs       POST /filter, /preempt, /prioritize, /bind; no API call, no log, no lock that waits
-    people      the process of the people, its command; gunicorn as it comes
-    web         /livez /readyz /metrics, /api/v1/nodes; Flask
-    services    what is behind the verbs, put together; start(), stop()
-    feed        the snapshot, from the process that answers kube-scheduler to that of the people
-    decider     the thread that decides: evidence in, a new snapshot out
-    cluster     what is seen of pods, nodes and Leases; no verdict
-    outlets     what follows from a change: the kick, in a thread of its own
-    policy      open or closed, and why; the snapshot all others read; pure
-    source      types: what an answer is made of
-    status      what the process that answers says of itself; pure
-    counts      of the verbs; pure        settings     the configuration file
-    deadlines   which name is due when    foreground   gunicorn, as both commands run it
-    command     what both commands do before they serve
+    __main__  the command `readygate-extender`: settings -> server
+    process   gunicorn's master and one worker; everything behind the verbs starts in the worker
+    web       the status API and the dashboard, in a process of their own
+    serve     HTTP for kube-scheduler, in one thread
+    verbs     POST /filter, /preempt, /prioritize, /bind: bytes to bytes
+    outlets   writes to the API server that follow from decisions: kick, Node condition, Events
+    feed      the snapshot, sent to the process of the status API
+    why       what was refused to which pod, and what happened
+    cluster   what is observed of pods, nodes and Leases; the thread that decides
+    policy    open or closed, and why; the snapshot that all other rooms read; pure
+    config    the configuration file
 
 Each room imports only those below it (import-linter, "the extender's rooms"). May use `kube` and `component`; knows
-nothing of `agent`. A request costs one look-up per name: what holds is decided when an event arrives, not when it is
-asked for.
+nothing of `agent`. A request costs one look-up per name, because decisions are made when events arrive and not when
+kube-scheduler asks.
 """

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from extender import command
+from extender.process import command
 
 if TYPE_CHECKING:
-    from extender.settings import Settings
+    from extender.config.settings import Settings
 
 PROGRAM = "readygate-extender"
 
@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _load(config: Path) -> "Settings":
-    from extender import settings
+    from extender.config import settings
 
     return settings.load(config)
 
@@ -40,9 +40,9 @@ def _serve(loaded: "Settings", config: Path) -> int:
 
 
 def _rehearse(loaded: "Settings") -> str:
-    from extender.process import rehearsal
+    from extender.process import dry_start
 
-    return rehearsal.rehearse(loaded)
+    return dry_start.rehearse(loaded)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The addresses of one host, with a deadline: getaddrinfo has none, so it runs in a thread that may be left behind.
+"""The addresses of one host, with a deadline. getaddrinfo has none, so it runs in a thread that may be abandoned.
 
-There is at most one such thread for a host. While a name server gives no answer, what it said last is good enough: who
-answers there must still prove by his certificate that he is the API server.
+There is at most one such thread for a host. While a name server does not answer, its last answer is used: the server at
+that address must still prove by its certificate that it is the API server.
 """
 
 import socket
@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import Any
 
-PATIENCE_S = 1.0  # how long a new answer is waited for where an old one is known
+PATIENCE_S = 1.0  # how long to wait for a new answer if an old one is known
 
-AddressInfo = tuple[Any, ...]  # family, kind, protocol, canonical name, address: as getaddrinfo gives them
+AddressInfo = tuple[Any, ...]  # family, kind, protocol, canonical name, address: as getaddrinfo returns them
 
 
 class _Lookup:
@@ -23,7 +23,7 @@ class _Lookup:
 
 
 class Addresses:
-    """Thread-safe. host: a name, or an IP address, which is not looked up."""
+    """The addresses of one host. Thread-safe. host: a name, or an IP address, which is not looked up."""
 
     def __init__(self, host: str, port: int | None, *, look_up: Callable[..., Any] | None = None) -> None:
         """look_up: as socket.getaddrinfo."""
@@ -36,7 +36,8 @@ class Addresses:
         self._closed = False
 
     def find(self, limit_s: float) -> Sequence[AddressInfo]:
-        """At least one. Raises TimeoutError, and OSError (socket.gaierror) if nothing is known of the name."""
+        """Returns at least one address. Raises TimeoutError, and OSError (socket.gaierror) if nothing is known of the
+        name."""
         if _is_address(self._host):
             return self._ask(socket.AI_NUMERICHOST)
         with self._lock:
@@ -55,7 +56,7 @@ class Addresses:
         raise lookup.error or TimeoutError(f"the name {self._host} was not resolved within {limit_s:g} s")
 
     def close(self) -> None:
-        """Unblock who waits. May be called twice."""
+        """Unblocks waiting threads. May be called twice."""
         with self._lock:
             self._closed = True
             if self._running is not None:

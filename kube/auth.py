@@ -1,8 +1,9 @@
-"""Who we are towards the API server, and where it is: the pod's own service account, or files that somebody renews.
+"""Identity and address for the API server: the pod's own service account, or files that are renewed while the program
+runs.
 
-Token files are read again each minute by the monotonic clock (a wall clock set back would freeze an expired token),
-and at once after a 401. The same holds for certificates: what somebody renews at the same path is used by new
-connections, and what cannot be read leaves the last in use, which is told once.
+Token files are read again each minute by the monotonic clock (a wall clock that is set back would freeze an expired
+token), and at once after a 401. The same holds for certificates: new connections use renewed files, and unreadable
+files leave the last ones in use, which is logged once.
 """
 
 import base64
@@ -35,32 +36,33 @@ TOKEN_READ_EVERY_S = 60.0  # client-go's period; bound tokens live an hour and a
 
 class Credentials(Protocol):
     def headers(self, monotonic: float) -> Mapping[str, str]:
-        """Headers that authenticate one request. monotonic: seconds. Raises CredentialsInvalid."""
+        """Returns headers that authenticate one request. monotonic: seconds. Raises CredentialsInvalid."""
         ...
 
     def refresh(self) -> None:
-        """Forget what is remembered: the server has just answered 401. Raises CredentialsInvalid."""
+        """Drops cached credentials: the server has just answered 401. Raises CredentialsInvalid."""
         ...
 
 
 class Tls(Protocol):
-    """Certificates that may be renewed while we run."""
+    """Certificates that may be renewed while the program runs."""
 
     def context(self, monotonic: float) -> ssl.SSLContext:
-        """For a new connection: another object once a file has changed. monotonic: seconds."""
+        """Returns the context for a new connection: another object once a file has changed. monotonic: seconds."""
         ...
 
     def refresh(self) -> None:
-        """Look at the files: the server has refused us, or we it, and the credentials were refreshed just now."""
+        """Checks the files: a handshake has failed, or the credentials were refreshed just now."""
         ...
 
 
 @dataclass(frozen=True)
 class Connection:
-    """server: `https://host:port[/prefix]`. ssl_context: None for plain HTTP. tls_server_name: if not the host's.
+    """How to reach the API server. server: `https://host:port[/prefix]`. ssl_context: None for plain HTTP.
+    tls_server_name: if not the host's.
 
-    tls: instead of ssl_context, where certificates may change. dial: opens a connection within the given number of
-    seconds, where the server is not reached by TCP at its address.
+    tls: instead of ssl_context, if certificates may change. dial: opens a connection within the given number of
+    seconds, if the server is not reached by TCP at its address.
     """
 
     server: str
@@ -72,8 +74,7 @@ class Connection:
 
 
 class Kept:
-    """What is said of files that cannot be used any more, while what they held stays in use: a line, and one when they
-    can be used again."""
+    """Logs when files become unusable while their last content stays in use, and when they are usable again."""
 
     def __init__(self, what: str, files: str) -> None:
         self._what = what
@@ -93,10 +94,10 @@ class Kept:
 
 
 class TokenFile:
-    """A bearer token in a file that somebody else rotates.
+    """A bearer token in a file that another program rotates.
 
-    A file that cannot be read (the kubelet swaps a symlink) leaves the token in use, with one line; the server has the
-    last word. One that nobody has renewed by when little of its time is left is told of in the log, once a day.
+    A file that cannot be read (the kubelet swaps a symlink) leaves the token in use, with one log line; the server
+    decides whether it is valid. A token that nobody has renewed shortly before its end is logged once a day.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class TokenFile:
         self._last: Mapping[str, str] = {}
 
     def headers(self, monotonic: float) -> Mapping[str, str]:
-        # One tuple, read once: threads may both read the file, none can see a half-written state.
+        # One tuple, read once: several threads may read the file, and none sees a half-written state.
         remembered = self._remembered
         if remembered is not None and monotonic - remembered[0] < TOKEN_READ_EVERY_S:
             return remembered[1]
@@ -121,7 +122,7 @@ class TokenFile:
             return self._without(f"cannot be read: {_cause(e)}")
         if not token:
             return self._without("is empty: wait for the kubelet or mount it")
-        if not _TOKEN.fullmatch(token):  # half of a file that is being written, or another one
+        if not _TOKEN.fullmatch(token):  # half of a file that is being written, or another file
             return self._without("holds no token: more than one line, or no text")
         self._kept.right()
         self._last = {"Authorization": f"Bearer {token}"}
@@ -129,13 +130,13 @@ class TokenFile:
         if monotonic - self._told_at >= TOLD_EVERY_S and is_ending(token, self._wall()):
             self._told_at = monotonic
             log.warning(
-                "the token ends soon and nobody has renewed it",
+                "the token ends soon and was not renewed",
                 extra={"file": str(self._path), "ends": self._ends(token)},
             )
         return self._last
 
     def _without(self, why: str) -> Mapping[str, str]:
-        """The last token. Raises CredentialsInvalid where there was none."""
+        """Returns the last token. Raises CredentialsInvalid if there was none."""
         if not self._last:
             raise CredentialsInvalid(f"token file {self._path} {why}")
         self._kept.wrong(why)
@@ -143,12 +144,12 @@ class TokenFile:
 
     @property
     def issued(self) -> float | None:
-        """When the token in use was issued, in seconds since the epoch; None where that is not known."""
+        """When the token in use was issued, in seconds since the epoch; None if unknown."""
         return _claimed(self._token, "iat")
 
     @property
     def expiry(self) -> float | None:
-        """When the token in use ends, in seconds since the epoch; None where that is not known."""
+        """When the token in use ends, in seconds since the epoch; None if unknown."""
         return expiry_of(self._token)
 
     @property
@@ -164,10 +165,10 @@ class TokenFile:
 
 
 class AuthorityFile:
-    """A file of certificate authorities that somebody else renews. Files that cannot be used leave the last in use."""
+    """A file of certificate authorities that another program renews. Unusable files leave the last ones in use."""
 
     def __init__(self, path: Path, *beside: Path) -> None:
-        """beside: files that are looked after too. Raises OSError (ssl.SSLError among them), ValueError."""
+        """beside: more files to check for changes. Raises OSError (ssl.SSLError among them), ValueError."""
         self._files = (path, *beside)
         self._kept = Kept("certificates", ", ".join(map(str, self._files)))
         self._looked_at: float | None = None
@@ -200,19 +201,19 @@ class AuthorityFile:
         return context
 
     def _made(self, contents: Sequence[bytes]) -> ssl.SSLContext:
-        """Of what the files hold, in their order."""
+        """Makes a context of the files' contents, in their order."""
         authority = contents[0].decode("ascii")
-        if not authority.strip():  # the library would trust whom this machine trusts
+        if not authority.strip():  # the library would fall back to the authorities of this machine
             raise ValueError("the file of authorities is empty")
         return ssl.create_default_context(cadata=authority)
 
 
 class CertificateFiles(AuthorityFile):
-    """A client certificate, its key and the certificate authority of the server, in files that somebody else renews.
+    """A client certificate, its key and the certificate authority of the server, in files that another program renews.
 
-    Certificate and key may stand in one file, as a kubelet keeps them. New connections use what was renewed; files that
-    do not fit each other, as between the two writes of a renewal, leave the last in use; so does a certificate that is
-    not valid yet, or no more, as long as the last one is.
+    Certificate and key may be in one file, as a kubelet keeps them. New connections use renewed files. Files that do
+    not match, as between the two writes of a renewal, leave the last ones in use; so does a certificate that is not
+    valid yet, or no longer, as long as the last one is.
     """
 
     def __init__(self, *, authority: Path, certificate: Path, key: Path, wall: Callable[[], float] = time.time) -> None:
@@ -230,7 +231,7 @@ class CertificateFiles(AuthorityFile):
         self._tell()
 
     def _tell(self) -> None:
-        """A server that refuses us for that does not say which file it is. Once a day."""
+        """Logs an invalid certificate once a day: a server that refuses it does not name the file."""
         problem = not_valid(self._used, self._wall())
         told, at = self._told
         if not problem:
@@ -251,22 +252,23 @@ class CertificateFiles(AuthorityFile):
 
 
 def _no_password() -> str:
-    """A key with a password would ask the terminal for it."""
+    """OpenSSL would ask for the password of a key on the terminal."""
     raise ValueError("the key is encrypted")
 
 
 class NoToken:
-    """Credentials of who shows a certificate."""
+    """Credentials of a client that has a certificate."""
 
     def headers(self, monotonic: float) -> Mapping[str, str]:  # noqa: ARG002 - of Credentials
         return {}
 
     def refresh(self) -> None:
-        """The certificate is refreshed beside this."""
+        """The certificate itself is refreshed by Tls."""
 
 
 def in_cluster(root: Path = SERVICE_ACCOUNT_ROOT, environ: Mapping[str, str] = os.environ) -> Connection:
-    """The connection of a pod by its service account. Raises CredentialsInvalid if this is no pod, or has no token."""
+    """Returns the connection of a pod by its service account. Raises CredentialsInvalid if this is no pod, or has no
+    token."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise CredentialsInvalid(
@@ -282,7 +284,7 @@ def in_cluster(root: Path = SERVICE_ACCOUNT_ROOT, environ: Mapping[str, str] = o
 
 
 def by_files(server: str, *, token_file: Path, ca_file: Path) -> Connection:
-    """The connection by a token and a certificate authority, each in a file that may be renewed while we run.
+    """Returns the connection by a token and a certificate authority, each in a file that may be renewed.
 
     Raises CredentialsInvalid if the authority cannot be used; the token is read with the first request.
     """
@@ -294,7 +296,7 @@ def by_files(server: str, *, token_file: Path, ca_file: Path) -> Connection:
 
 
 def by_certificate(server: str, *, authority: Path, certificate: Path, key: Path) -> Connection:
-    """The connection by a client certificate, as that of a kubelet, whose files may be renewed while we run.
+    """Returns the connection by a client certificate, as a kubelet's, whose files may be renewed.
 
     Raises CredentialsInvalid, whose text is one line with cause and remedy.
     """
@@ -309,7 +311,7 @@ def by_certificate(server: str, *, authority: Path, certificate: Path, key: Path
 
 
 def by_credentials(server: str, *, authority: Path, credentials: Credentials) -> Connection:
-    """The connection of somebody whose token we ask for ourselves. Raises CredentialsInvalid."""
+    """Returns the connection of an account whose token the caller requests. Raises CredentialsInvalid."""
     try:
         return Connection(server, ssl_context=None, credentials=credentials, tls=AuthorityFile(authority))
     except (OSError, ValueError) as e:
@@ -317,15 +319,16 @@ def by_credentials(server: str, *, authority: Path, credentials: Credentials) ->
 
 
 def expiry_of(token: str) -> float | None:
-    """When a service account's token ends, in seconds since the epoch; None for a token that does not say. Pure.
+    """Returns when a service account's token ends, in seconds since the epoch; None for a token without an end. Pure.
 
-    Whoever holds a token may read this; whether it is true only the API server can tell.
+    Every holder of a token may read this; only the API server can verify it.
     """
     return _claimed(token, "exp")
 
 
 def is_ending(token: str, wall: float) -> bool:
-    """Whether a tenth of its time is left, or a month of a longer one. The kubelet renews its tokens earlier. Pure."""
+    """Returns whether a tenth of its time is left, or a month of a longer time. The kubelet renews its tokens earlier.
+    Pure."""
     issued, ends = _claimed(token, "iat"), _claimed(token, "exp")
     return issued is not None and ends is not None and ends - wall < min((ends - issued) / 10, ENDING_S)
 
@@ -342,7 +345,7 @@ def _claimed(token: str, name: str) -> float | None:
 
 
 def _cause_in(error: Exception) -> str:
-    """With the file, where it is known which."""
+    """Returns the cause with the file, if it is known."""
     file = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
     return f"{file}{_cause(error)}"
 

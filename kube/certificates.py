@@ -11,11 +11,11 @@ _SEQUENCE, _UTC_TIME, _GENERALIZED_TIME, _VERSION = 0x30, 0x17, 0x18, 0xA0
 
 
 class NoCertificateError(Exception):
-    """The bytes hold no certificate that can be read."""
+    """The bytes hold no readable certificate."""
 
 
 def not_valid(pem: bytes, wall: float) -> str:
-    """What is wrong with the time of the first certificate, in words; "" for nothing, and where it cannot be read."""
+    """Returns in words why the first certificate is not valid at this time; "" if it is valid, or unreadable."""
     try:
         begins, ends = validity(pem)
     except NoCertificateError:
@@ -28,7 +28,7 @@ def not_valid(pem: bytes, wall: float) -> str:
 
 
 def validity(pem: bytes) -> tuple[float, float]:
-    """When the first certificate begins and ends (wall). Raises NoCertificateError."""
+    """Returns when the first certificate begins and ends (wall). Raises NoCertificateError."""
     try:
         _, (tag, dates) = _issuer_and_validity(pem)
         begins, ends = (_time(*date) for date in _fields(dates))
@@ -40,7 +40,7 @@ def validity(pem: bytes) -> tuple[float, float]:
 
 
 def issuer(pem: bytes) -> bytes:
-    """Of the first certificate, with its names as DER has them. Raises NoCertificateError."""
+    """Returns the issuer of the first certificate, with its names in DER. Raises NoCertificateError."""
     try:
         return _issuer_and_validity(pem)[0][1]
     except (ValueError, IndexError) as e:
@@ -48,19 +48,19 @@ def issuer(pem: bytes) -> bytes:
 
 
 def _issuer_and_validity(pem: bytes) -> tuple[tuple[int, bytes], tuple[int, bytes]]:
-    """Tag and content of each. Raises NoCertificateError, IndexError, ValueError."""
+    """Returns tag and content of each. Raises NoCertificateError, IndexError, ValueError."""
     block = PEM.search(pem)
     if block is None:
         raise NoCertificateError("holds no certificate")
     certificate = _inside(binascii.a2b_base64(block[1]), _SEQUENCE)
     fields = _fields(_inside(certificate, _SEQUENCE))
-    # Certificate: version (where it is given), serial number, signature algorithm, issuer, validity.
+    # Certificate: version (if given), serial number, signature algorithm, issuer, validity.
     place = 3 if fields[0][0] == _VERSION else 2
     return fields[place], fields[place + 1]
 
 
 def _inside(der: bytes, tag: int) -> bytes:
-    """The content of the first value, which has to be of this tag."""
+    """Returns the content of the first value, which must have this tag."""
     found, content, _ = _value(der)
     if found != tag:
         raise ValueError(found)
@@ -68,7 +68,7 @@ def _inside(der: bytes, tag: int) -> bytes:
 
 
 def _fields(der: bytes) -> list[tuple[int, bytes]]:
-    """(tag, content) of the values in a row, the first five: the rest of a certificate is nothing to us."""
+    """Returns (tag, content) of the first five consecutive values: the rest of a certificate is not needed."""
     found: list[tuple[int, bytes]] = []
     while der and len(found) < 5:
         tag, content, der = _value(der)
@@ -77,7 +77,7 @@ def _fields(der: bytes) -> list[tuple[int, bytes]]:
 
 
 def _value(der: bytes) -> tuple[int, bytes, bytes]:
-    """Tag, content, and what follows. Raises IndexError, ValueError."""
+    """Returns tag, content, and the remaining bytes. Raises IndexError, ValueError."""
     tag, length, at = der[0], der[1], 2
     if length & 0x80:
         more = length & 0x7F
@@ -90,7 +90,7 @@ def _value(der: bytes) -> tuple[int, bytes, bytes]:
 
 
 def _time(tag: int, text: bytes) -> float:
-    """UTCTime's two figures of a year are of 1950 to 2049."""
+    """The two digits of a year in UTCTime are of 1950 to 2049."""
     digits = text.decode("ascii")
     if tag == _UTC_TIME:
         digits = ("20" if int(digits[:2]) < 50 else "19") + digits

@@ -1,9 +1,9 @@
 """One server, one pool: JSON bytes in and out, a total deadline on every call, one error type per cause.
 
-What is sent again: a GET on 429 and 5xx that carry `Retry-After`, on a refused connection, and once on a reset (the
-kept connection may have been closed while idle); a write only on 429 with `Retry-After` and on a refused connection,
-where the server has certainly done nothing. All of it inside the deadline of the call; a caller may grant connecting
-a time of its own. A 401 reads the credentials again and asks once more. Redirects are not followed.
+What is retried: a GET on 429 and 5xx with `Retry-After`, on a refused connection, and once on a reset (the idle
+connection may have been closed); a write only on 429 with `Retry-After` and on a refused connection, when the server
+has certainly done nothing. All of it is within the deadline of the call; a caller may give connecting its own time. A
+401 reads the credentials again and retries once. Redirects are not followed.
 """
 
 import http.client
@@ -35,20 +35,20 @@ from kube.transport import NoConnection, Transport
 ATTEMPTS = 5  # client-go tries 10 times; the deadline of the call ends most rounds earlier
 REFUSED_BACKOFF = Backoff(first_s=0.25, limit_s=4.0)
 _PIECE_BYTES = 2**18
-ERROR_BODY_LIMIT_BYTES = 64 * 2**10  # a Status is small; what is longer is a proxy's page
+ERROR_BODY_LIMIT_BYTES = 64 * 2**10  # a Status is small; a longer body is a proxy's page
 _NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
 
 class Dated(NamedTuple):
-    """An answer, and when it was given by the server's clock, or by that of who stands before it: seconds since the
-    epoch, whole ones. None: it does not say."""
+    """An answer, and its time by the clock of the server or a proxy: seconds since the epoch, whole ones. None: not
+    given."""
 
     body: bytes
     date: float | None
 
 
 class _Status(msgspec.Struct):
-    """metav1.Status, as far as an error needs it."""
+    """The fields of metav1.Status that an error needs."""
 
     reason: str = ""
     message: str = ""
@@ -59,7 +59,7 @@ _REFUSES_OURS = re.compile("_ALERT_(UNKNOWN_CA|ACCESS_DENIED|.*CERTIFICATE.*)")
 
 
 class Client:
-    """Thread-safe. Connections are made when needed, so one may be built before a fork and used after it."""
+    """A client. Thread-safe. Connections are made when needed, so it may be built before a fork and used after it."""
 
     def __init__(
         self,
@@ -72,9 +72,9 @@ class Client:
         attempts: int = ATTEMPTS,
         answer_limit_bytes: float = math.inf,
     ) -> None:
-        """wait: sleeps so many seconds and tells whether to give up (the client is closed). answer_limit_bytes: more is
-        no answer, for who has little memory. Raises CredentialsInvalid for an address that cannot be used; sends
-        nothing."""
+        """wait: sleeps so many seconds and returns whether to give up (the client is closed). answer_limit_bytes: a
+        longer answer is an error, for callers with little memory. Raises CredentialsInvalid for an address that cannot
+        be used; sends nothing."""
         self._server = connection
         self._credentials = connection.credentials
         self._user_agent = user_agent
@@ -87,7 +87,8 @@ class Client:
         self._transport = Transport(connection, pool_size=8)
 
     def branch(self, *, attempts: int = 1) -> "Client":
-        """The same server and identity with connections of its own, so that closing it disturbs nobody else."""
+        """Returns a client with the same server and identity and its own connections, so that closing it disturbs no
+        other."""
         return Client(
             self._server,
             user_agent=self._user_agent,
@@ -105,19 +106,20 @@ class Client:
         deadline_s: float | None = None,
         connect_s: float | None = None,
     ) -> bytes:
-        """The body of the answer. Raises KubeError, CredentialsInvalid (as do all calls). connect_s: as of patch()."""
+        """Returns the body of the answer. Raises KubeError, CredentialsInvalid (as all calls do). connect_s: as of
+        patch()."""
         return self._call("GET", _target(path, query), b"", "", deadline_s, connect_s).body
 
     def get_dated(self, path: str, *, query: Mapping[str, str] = _NO_QUERY, limit_bytes: float = math.inf) -> Dated:
-        """As get(). Raises TooLarge for an answer that is larger."""
+        """As get(). Raises TooLarge for a larger answer."""
         return self._call("GET", _target(path, query), b"", "", None, limit_bytes=limit_bytes)
 
     def create(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:
-        """POST to a collection (or a subresource). Returns what the server made of it."""
+        """POSTs to a collection (or a subresource). Returns the created object."""
         return self._call("POST", path, body, JSON, deadline_s).body
 
     def replace(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:
-        """PUT a whole object."""
+        """PUTs a whole object."""
         return self._call("PUT", path, body, JSON, deadline_s).body
 
     def patch(
@@ -129,7 +131,7 @@ class Client:
         deadline_s: float | None = None,
         connect_s: float | None = None,
     ) -> bytes:
-        """connect_s: a time of its own for a connection that must be made first; deadline_s counts from then on."""
+        """connect_s: time for a connection that must be made first; deadline_s counts from then on."""
         return self._call("PATCH", path, body, content_type, deadline_s, connect_s).body
 
     def delete(self, path: str, body: bytes = b"", *, deadline_s: float | None = None) -> bytes:
@@ -137,7 +139,7 @@ class Client:
         return self._call("DELETE", path, body, JSON if body else "", deadline_s).body
 
     def watch(self, path: str, *, query: Mapping[str, str], silence_limit_s: float = 70.0) -> WatchStream:
-        """Open a watch (`watch=1` is added to the query). Opening takes at most the deadline of a call.
+        """Opens a watch (`watch=1` is added to the query). Opening takes at most the deadline of a call.
 
         The API server sends a bookmark about once a minute, hence 70 s. Raises KubeError.
         """
@@ -152,7 +154,7 @@ class Client:
         return self._open_watch(path, target, silence_limit_s)
 
     def close(self) -> None:
-        """Unblock all calls and watches of this client; they end at once. May be called twice."""
+        """Unblocks all calls and watches of this client; they end at once. May be called twice."""
         self._closing.set()
         self._transport.close()
 
@@ -227,14 +229,15 @@ class Client:
                     raise
 
     def _refresh(self) -> None:
-        """We were refused: read what says who we are. Kept connections are known to the server as who we were."""
+        """Reads the credentials again after a refusal. Idle connections are closed, because the server knows them by
+        the old ones."""
         self._credentials.refresh()
         if self._server.tls is not None:
             self._server.tls.refresh()
         self._transport.drop_kept()
 
     def _is_curable(self, error: KubeError) -> bool:
-        """TLS has failed, but with certificates that have been renewed since."""
+        """Returns whether TLS has failed with certificates that have been renewed since."""
         if error.reason != "TLS":
             return False
         with suppress(CredentialsInvalid):
@@ -243,7 +246,8 @@ class Client:
 
     @staticmethod
     def _pause_s(method: str, error: KubeError, refused_s: float, *, reset: bool) -> float | None:
-        """Seconds until the same request may be sent again; None if it may not. refused_s: if nobody listens."""
+        """Returns the seconds until the same request may be sent again; None if it may not. refused_s: after a refused
+        connection."""
         if isinstance(error, errors.ConnectionRefused):
             return refused_s
         if isinstance(error, errors.TooManyRequests):
@@ -284,7 +288,7 @@ class Client:
                     return Dated(whole, parse_http_date(response.headers.get("Date")))
                 answer = response.read(ERROR_BODY_LIMIT_BYTES)
                 if len(answer) == ERROR_BODY_LIMIT_BYTES:
-                    response.close()  # else it was read to its end, and the connection is back in the pool
+                    response.close()  # otherwise it was read to its end, and the connection is back in the pool
             except BaseException:
                 response.close()
                 raise
@@ -311,19 +315,19 @@ class Client:
             message = f"TLS with {self._server.server} failed: {error}; {_remedy(causes)}"
             return errors.Unreachable(path=path, reason="TLS", message=message, sent=sent)
         refused = next((c.strerror for c in reversed(causes) if isinstance(c, OSError) and c.strerror), None)
-        # What urllib3 says names its own objects.
+        # urllib3's messages name its own objects.
         return errors.Unreachable(path=path, message=f"{self._server.server}: {refused or error}", sent=sent)
 
 
 def _whole(response: urllib3.BaseHTTPResponse, path: str, limit_bytes: float) -> bytes:
-    """The body. Raises TooLarge, and reads no more then."""
+    """Returns the body. Raises TooLarge without reading more."""
     if limit_bytes == math.inf:
         return response.read()
     pieces, read_bytes = list[bytes](), 0
     while piece := response.read(_PIECE_BYTES):
         read_bytes += len(piece)
         if read_bytes > limit_bytes:
-            message = f"the answer is larger than {limit_bytes / 2**20:g} MiB, which is no answer to us"
+            message = f"the answer is larger than {limit_bytes / 2**20:g} MiB, more than this client accepts"
             raise errors.TooLarge(path=path, message=message)
         pieces.append(piece)
     return b"".join(pieces)
@@ -338,7 +342,7 @@ def _is_reset(error: KubeError) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, what it was raised from, and the errors urllib3 wraps as arguments."""
+    """Yields the error, its causes, and the errors that urllib3 passes as arguments."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen
@@ -347,17 +351,18 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _remedy(causes: Iterable[BaseException]) -> str:
-    """Of a failure of TLS. Some alerts of the server are of what we have shown it, others of TLS itself."""
+    """Returns the remedy of a TLS failure. Some alerts of the server are about this client's certificate, others about
+    TLS."""
     reasons = [getattr(cause, "reason", None) for cause in causes if isinstance(cause, ssl.SSLError)]
     if any(_REFUSES_OURS.search(reason or "") for reason in reasons):
-        return "the server does not take our client certificate: none sent, expired, or of another authority"
+        return "the server refuses the client certificate: none sent, expired, or of another authority"
     return "compare certificate-authority and address"
 
 
 def _refusal(path: str, response: urllib3.BaseHTTPResponse, body: bytes) -> KubeError:
     try:
         status = _STATUS.decode(body)
-    except UNREADABLE:  # a proxy's page, a truncated body
+    except UNREADABLE:  # a proxy's page, or a truncated body
         status = _Status(message=body[:512].decode("utf-8", "replace"))
     return errors.from_status(
         path=path,
@@ -369,5 +374,5 @@ def _refusal(path: str, response: urllib3.BaseHTTPResponse, body: bytes) -> Kube
 
 
 def _seconds(text: str | None) -> float | None:
-    """`Retry-After` in its form of whole seconds, the only one the API server uses."""
+    """Reads `Retry-After` as whole seconds, the only form that the API server uses."""
     return float(text) if text is not None and text.isascii() and text.isdigit() else None

@@ -1,4 +1,4 @@
-"""Where the API server is and who we are there: one call for both halves, by whatever the settings name."""
+"""The connection to the API server, by the settings."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +9,8 @@ from kube.auth import Connection, by_files, in_cluster
 def connect(
     kubeconfig: str | None, *, server: str | None = None, token_file: str | None = None, ca_file: str | None = None
 ) -> Connection:
-    """The connection by a kubeconfig file, or by the pod's service account for None; `server` overrides the address.
+    """Returns the connection by a kubeconfig file, or by the pod's service account for None; `server` overrides the
+    address.
 
     token_file, ca_file: instead of both, with a server. Raises CredentialsInvalid, whose text is one line with cause
     and remedy.

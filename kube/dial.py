@@ -1,9 +1,9 @@
-"""A TCP connection to a server that may come back while it is waited for.
+"""Opens a TCP connection to a server that may return during the wait.
 
-The kernel repeats its first packet after 1, 3, 7 and 15 s (since Linux 6.5 each second at first, then after 7 and 11),
-so who began before a host or a load balancer was back may wait for four seconds after it. So another socket begins
-every AGAIN_S beside the first, which repeats its packet at other times: some packet leaves each second. The one that is
-connected sooner is taken. The first is given up for none, as the path may be slow; of those that began later only the
+The kernel repeats its first packet after 1, 3, 7 and 15 s (since Linux 6.5 each second at first, then after 7 and 11).
+So a connection that began before a host or a load balancer was back may wait for four seconds after it. So another
+socket begins every AGAIN_S, and repeats its packets at other times: some packet leaves each second. The socket that is
+connected first is used. The first socket is never given up, because the path may be slow; of the later ones only the
 newest waits, or an API server whose packets are dropped would cost each thread a descriptor every other second.
 """
 
@@ -25,8 +25,8 @@ def dial(
     address: Any,  # noqa: ANN401 - as connect()
     limit_s: float,
 ) -> socket.socket:
-    """begin: makes a socket that is not connected yet. end: closes one. Raises OSError, TimeoutError. All that were
-    begun but the one that is given back have ended then."""
+    """begin: makes a socket that is not connected yet. end: closes one. Raises OSError, TimeoutError. All sockets
+    except the returned one are closed then."""
     ends = time.monotonic() + limit_s
     waiting: list[socket.socket] = []  # the first, and the newest
     try:
@@ -50,7 +50,7 @@ def dial(
 
 
 def _wait(waiting: list[socket.socket], until: float) -> socket.socket | None:
-    """The one that is connected, if one is by then."""
+    """Returns the connected socket, if there is one by then."""
     poll = select.poll()
     for sock in waiting:
         poll.register(sock, select.POLLOUT)

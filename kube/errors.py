@@ -1,6 +1,6 @@
-"""What can go wrong at the border with the API server: one type per cause, each chained to what raised it.
+"""The errors of requests to the API server: one type per cause, each chained to what raised it.
 
-`str(error)` is always one line: what was asked, what came back, and a remedy where there is one.
+`str(error)` is always one line: the request, the answer, and a remedy if there is one.
 """
 
 # ruff: noqa: N818 - the names are those of the API's own reasons
@@ -15,10 +15,10 @@ class CredentialsInvalid(Exception):
 
 
 class KubeError(Exception):
-    """A request to the API server did not give what was asked for.
+    """A request to the API server has failed.
 
     path: of the request, without the query. status: of the answer, None if there was none. reason: one word, the
-    server's (`Status.reason`) or ours. message: one line of at most 256 characters.
+    server's (`Status.reason`) or this package's. message: one line of at most 256 characters.
     """
 
     def __init__(self, *, path: str, status: int | None = None, reason: str = "", message: str = "") -> None:
@@ -39,7 +39,7 @@ class NotFound(KubeError):
 
 
 class Conflict(KubeError):
-    """409: somebody else wrote in between, or a uid or resourceVersion that was demanded is no longer the true one."""
+    """409: another client wrote in between, or a required uid or resourceVersion is outdated."""
 
 
 class AlreadyExists(Conflict):
@@ -47,11 +47,11 @@ class AlreadyExists(Conflict):
 
 
 class Gone(KubeError):
-    """410: the resourceVersion or the continue token is no longer kept by the server."""
+    """410: the server has dropped the resourceVersion or the continue token."""
 
 
 class Forbidden(KubeError):
-    """403: the identity is known and may not do this."""
+    """403: the identity is known and lacks the right."""
 
 
 class Unauthorized(KubeError):
@@ -59,11 +59,11 @@ class Unauthorized(KubeError):
 
 
 class Invalid(KubeError):
-    """400, 422 and the other 4xx: the server refuses the request as it was sent; sending it again is of no use."""
+    """400, 422 and the other 4xx: the server refuses this request; sending it again is useless."""
 
 
 class _Busy(KubeError):
-    """retry_after_s: what the server asked for in `Retry-After`, or None."""
+    """retry_after_s: what the server requested in `Retry-After`, or None."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class _Busy(KubeError):
 
 
 class TooManyRequests(_Busy):
-    """429: nothing was done, the same request may be sent again later."""
+    """429: nothing was done, and the same request may be sent again later."""
 
 
 class ServerError(_Busy):
@@ -100,14 +100,14 @@ class Unreachable(KubeError):
 
 
 class ConnectionRefused(Unreachable):
-    """Nobody listens at the address."""
+    """No process listens at the address."""
 
     def __init__(self, *, path: str, reason: str = "", message: str = "") -> None:
         super().__init__(path=path, reason=reason, message=message, sent=False)
 
 
 def was_sent(error: Exception) -> bool:
-    """Whether the server may have seen the request."""
+    """Returns whether the server may have received the request."""
     return error.sent if isinstance(error, Unreachable) else True
 
 
@@ -116,11 +116,11 @@ class DeadlineExceeded(Unreachable):
 
 
 class MalformedReply(KubeError):
-    """An answer that is not what the API promises."""
+    """An answer that violates the API."""
 
 
 class TooLarge(MalformedReply):
-    """An answer of more bytes than whoever asked wants to hold."""
+    """An answer of more bytes than the caller accepts."""
 
 
 _BY_STATUS: Mapping[int, type[KubeError]] = {
@@ -135,7 +135,7 @@ _BY_STATUS: Mapping[int, type[KubeError]] = {
 def from_status(
     *, path: str, status: int, reason: str = "", message: str = "", retry_after_s: float | None = None
 ) -> KubeError:
-    """The error for an answer with HTTP status (or `Status.code`) `status`, which is not 2xx."""
+    """Returns the error for an answer with HTTP status (or `Status.code`) `status`, which is not 2xx."""
     if status == 429:
         return TooManyRequests(path=path, status=status, reason=reason, message=message, retry_after_s=retry_after_s)
     if status >= 500:

@@ -1,12 +1,11 @@
-"""A kubeconfig file becomes a Connection, through the package `kubernetes`: contexts, client certificates, tokens,
-token files, exec plugins, OIDC. The only module that imports that package, and itself imported only when a file is
-named. The package is readygate's extra `kubeconfig`; where it is not installed, as in the image, importing this module
+"""A kubeconfig file to a Connection, through the package `kubernetes`: contexts, client certificates, tokens, token
+files, exec plugins, OIDC. It is the only module that imports this package, and is itself imported only when a file is
+named. The package is readygate's extra `kubeconfig`; if it is not installed, as in the image, importing this module
 raises CredentialsInvalid.
 
-Of several files the first that names a current context has the say, as for kubectl; the package takes the last one's.
-What the package does with proxies is left out: an address behind a proxy is refused with one line. So is a user entry
-that acts as somebody else (`as`), which the package would ignore: we would do with more rights what kubectl does with
-fewer.
+Of several files the first one with a current context decides, as for kubectl; the package uses the last one's. Proxies
+are not supported: an address behind a proxy is refused with one line. So is a user entry that impersonates (`as`),
+which the package would ignore: requests would have more rights than those of kubectl.
 """
 
 import hashlib
@@ -38,20 +37,22 @@ except ModuleNotFoundError as e:
         "a pod name no kubeconfig"
     ) from e
 
-EXEC_LIMIT_S = 30.0  # the package waits for a plugin without end
-HUNG_MAX = 4  # plugins that were given up and run still, each with a thread of ours: then one ends before one is begun
-END_LIMIT_S = 1.0  # of a plugin that was killed
-EXPIRY_LEEWAY = timedelta(seconds=10)  # client-go's; the package's own 5 minutes would never let a short token live
-LOOK_EVERY_S = 10.0  # at most three files are looked at, and the kubeconfigs
+EXEC_LIMIT_S = 30.0  # the package waits for a plugin without a limit
+HUNG_MAX = 4  # abandoned plugins that still run, each with a thread: beyond it, one is killed before another one starts
+END_LIMIT_S = 1.0  # of a killed plugin
+# client-go's; with the package's own 5 minutes a short token would always count as expired
+EXPIRY_LEEWAY = timedelta(seconds=10)
+LOOK_EVERY_S = 10.0  # at most three files are checked, and the kubeconfigs
 ACTS_AS = ("as", "as-uid", "as-groups", "as-user-extra")
-RELOAD_PAUSE_S = 10.0  # a plugin that keeps giving expired tokens is not run for each request
+RELOAD_PAUSE_S = 10.0  # a plugin that keeps returning expired tokens is not run for each request
 
-# What a broken file makes the package raise: it checks little, and the rest is yaml, base64 and attribute errors.
+# Exceptions of the package for a broken file: it checks little, and the rest are errors of yaml, base64 and attributes.
 _BROKEN = (ConfigException, OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError)
 
 
 def load(path: str | None = None, context: str | None = None) -> Connection:
-    """path: None for $KUBECONFIG, else ~/.kube/config; several with `:` between. context: None for the current one.
+    """Returns the connection. path: None for $KUBECONFIG, else ~/.kube/config; several with `:` between. context: None
+    for the current one.
 
     Raises CredentialsInvalid: one line, with the file, the cause and the remedy.
     """
@@ -65,7 +66,7 @@ def load(path: str | None = None, context: str | None = None) -> Connection:
 
 
 def context(path: str | None = None, name: str | None = None) -> tuple[str, str]:
-    """Name and namespace of the context that load() takes, for people: ("", "default") where the file has none."""
+    """Returns name and namespace of the context that load() uses, for humans: ("", "default") if the file has none."""
     found = path or os.environ.get("KUBECONFIG") or "~/.kube/config"
     try:
         with _captured_errors():
@@ -78,7 +79,7 @@ def context(path: str | None = None, name: str | None = None) -> tuple[str, str]
 
 
 class _Certificates:
-    """The other side of the credentials; what refreshes one refreshes both."""
+    """The certificates of the credentials; refreshing either refreshes both."""
 
     def __init__(self, credentials: "KubeconfigCredentials") -> None:
         self.context = credentials.context
@@ -88,10 +89,10 @@ class _Certificates:
 
 
 class KubeconfigCredentials:
-    """A token of a user entry: read again when it expires, each minute if it comes from a file, at once after a 401.
+    """A token of a user entry: read again when it expires, each minute if it is from a file, and at once after a 401.
 
-    Certificates too: all is loaded again when the kubeconfig or a file that it names has changed, and new connections
-    use it. What cannot be used (a certificate without its new key) leaves the last in use.
+    Certificates, too: everything is loaded again when the kubeconfig or a file that it names has changed, and new
+    connections use it. Unusable files (a certificate without its new key) leave the last ones in use.
     """
 
     def __init__(self, path: str, context: str | None) -> None:
@@ -104,7 +105,7 @@ class KubeconfigCredentials:
         self._expiry: datetime | None = None
         self._looked_s = -math.inf
         self._files: tuple[str, ...] = ()  # of certificates and keys
-        self._seen: object = None  # how the files looked when they were loaded
+        self._seen: object = None  # the state of the files when they were loaded
         self._digest = b""
         self._tls_context: ssl.SSLContext | None = None
         self._kept = Kept("kubeconfig", path)
@@ -120,7 +121,7 @@ class KubeconfigCredentials:
         return {"Authorization": str(token)} if token else {}
 
     def context(self, monotonic: float) -> ssl.SSLContext:
-        """What was loaded last; headers() and refresh() look at the files."""
+        """Returns what was loaded last; headers() and refresh() check the files."""
         if self._have_files_changed(monotonic):
             self._refresh_if_it_can_be()
         assert self._tls_context is not None  # noqa: S101 - load() made it, or an error
@@ -133,7 +134,7 @@ class KubeconfigCredentials:
         return self._look() != self._seen
 
     def _look(self) -> object:
-        """Changes when one of our files does: rewritten, replaced, or a link that leads elsewhere."""
+        """Returns a value that changes with the files: rewritten, replaced, or a link to another file."""
         found = []
         for path in (*_parts(self._path), *self._files):
             try:
@@ -145,13 +146,13 @@ class KubeconfigCredentials:
         return found
 
     def _reload_after_s(self) -> float:
-        """Seconds after the last load when the token should be loaded again."""
+        """Returns the seconds after the last load when the token should be loaded again."""
         if self._expiry is not None and datetime.now(UTC) >= self._expiry - EXPIRY_LEEWAY:
             return RELOAD_PAUSE_S
         return TOKEN_READ_EVERY_S if self._token_file else math.inf
 
     def _refresh_if_it_can_be(self) -> None:
-        """What we have stays in use when this fails: the server has the last word."""
+        """Refreshes, and keeps the old credentials if that fails: the server decides whether they are valid."""
         with self._one_at_a_time() as mine:
             if not mine:
                 return
@@ -169,15 +170,15 @@ class KubeconfigCredentials:
                 self._kept.right()
 
     def load(self) -> Any:  # noqa: ANN401 - the package's Configuration, which has no types
-        """Read the file, run its plugin, load its certificates. Raises CredentialsInvalid."""
+        """Reads the file, runs its plugin, loads its certificates. Raises CredentialsInvalid."""
         if not any(Path(part).expanduser().is_file() for part in _parts(self._path)):
             raise CredentialsInvalid(f"kubeconfig {self._path}: no such file; name an existing one")
-        seen = self._look()  # before: what changes while we read is looked at again
+        seen = self._look()  # before: changes during the load are detected later
         try:
             configuration = self._guarded(self._read)
             self._guarded(lambda: self._load_tls(configuration))
         except CredentialsInvalid:
-            # Files of what is given inline, which a full disk may have cut short: the package would take them again.
+            # Files with inline data, which a full disk may have truncated: the package would use them again.
             kube_config._cleanup_temp_files()  # type: ignore[no-untyped-call]  # noqa: SLF001
             raise
         files = tuple(str(path) for path in _files_of(configuration) if path)
@@ -197,7 +198,7 @@ class KubeconfigCredentials:
                 self._reloading.release()
 
     def _guarded(self, action: Any) -> Any:  # noqa: ANN401 - passes on whatever the package returns
-        """Run `action` for at most EXEC_LIMIT_S, away from its own error log."""
+        """Runs `action` for at most EXEC_LIMIT_S, with its error log captured."""
         outcome: dict[str, Any] = {}
         if not self._may_begin():
             raise CredentialsInvalid(self._no_answer(f", nor have {HUNG_MAX} of it that run still"))
@@ -228,8 +229,8 @@ class KubeconfigCredentials:
         return outcome["value"]
 
     def _may_begin(self) -> bool:
-        """A plugin may wait without end for somebody who was away: the first of too many is ended, so that one is asked
-        again when they are back."""
+        """A plugin may wait without a limit for an absent user: beyond the limit the first one is killed, so that the
+        user is asked again on return."""
         self._hung = [thread for thread in self._hung if thread.is_alive()]
         if len(self._hung) >= HUNG_MAX:
             _kill_processes_of(self._hung[0])
@@ -288,9 +289,9 @@ class KubeconfigCredentials:
 
 
 def _kill_processes_of(thread: threading.Thread) -> None:
-    """What it has begun, and what that has. Nothing where the kernel does not tell."""
+    """Kills the child processes of a thread, and theirs. Does nothing if the kernel does not list them."""
     found = _begun_by(Path(f"/proc/self/task/{thread.native_id}"))
-    for pid in found:  # grows: whoever loses its parent is nobody's that we know
+    for pid in found:  # grows: an orphan has no known parent
         for task in Path(f"/proc/{pid}/task").glob("*"):
             found += _begun_by(task)
     for pid in found:
@@ -306,12 +307,12 @@ def _begun_by(task: Path) -> list[int]:
 
 
 def _parts(path: str) -> list[str]:
-    """The files of $KUBECONFIG; what is empty between two colons is none."""
+    """Returns the files of $KUBECONFIG; nothing for empty parts between two colons."""
     return [part for part in path.split(os.pathsep) if part]
 
 
 def _merged(path: str) -> Any:  # noqa: ANN401 - the package's ConfigNode, which has no types
-    """Several files as one. Those that are not there are left out, as kubectl does; None where there is none."""
+    """Merges several files. Missing ones are left out, as kubectl does; returns None if none exists."""
     merger = kube_config.KubeConfigMerger(path)  # type: ignore[no-untyped-call]
     merged, files = merger.config, merger.config_files
     if len(files) > 1:
@@ -321,13 +322,15 @@ def _merged(path: str) -> Any:  # noqa: ANN401 - the package's ConfigNode, which
 
 
 def _files_of(configuration: Any) -> tuple[str | None, ...]:  # noqa: ANN401 - the package's Configuration
-    """Certificate authority, certificate, key; the package writes those given inline into files of its own."""
+    """Returns the files of certificate authority, certificate and key; the package writes inline data into its own
+    files."""
     return configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file
 
 
 @contextmanager
 def _captured_errors() -> Iterator[list[str]]:
-    """What this thread logs as an error on the root logger: the package reports a failed plugin by logging.error only.
+    """Captures what this thread logs as an error on the root logger: the package reports a failed plugin by
+    logging.error only.
 
     Without a handler there, `logging.error` would also install one that writes to standard error.
     """

@@ -1,7 +1,7 @@
-"""Pure: a stream of byte blocks, cut anywhere (also inside a UTF-8 rune), becomes complete lines.
+"""Pure: a stream of byte blocks, cut anywhere (also inside a UTF-8 rune), to complete lines.
 
-The blocks of a watch come in HTTP's chunks, which http.client takes apart too, but one a call, and it cannot tell
-whether more is there. So the frame is taken off here, of all that is there at once.
+A watch comes in HTTP chunks. http.client decodes one chunk a call, and cannot say whether more bytes are there. So the
+chunks are decoded here, all available ones at once.
 """
 
 import re
@@ -15,18 +15,20 @@ _SIZE_LIMIT_BYTES = 4096
 
 
 class LineTooLong(ValueError):  # noqa: N818 - says what the line is
-    """A line passed the limit before its newline came; where the next one begins is not worth waiting for."""
+    """A line passed the limit without a newline; finding the next line is not worth waiting for."""
 
 
 class LineSplitter:
-    """Blank lines are dropped; what follows the last newline is kept for the next block, and lost at the end."""
+    """Splits blocks into lines. Blank lines are dropped. Bytes after the last newline wait for the next block, and are
+    lost at the end."""
 
     def __init__(self, limit_bytes: int = LINE_LIMIT_BYTES) -> None:
         self._limit_bytes = limit_bytes
         self._rest = bytearray()
 
     def feed(self, block: bytes) -> list[bytes]:
-        """The lines this block completes. Raises LineTooLong (lines completed by the same block are lost with it)."""
+        """Returns the lines that this block completes. Raises LineTooLong, and loses lines that the same block
+        completes."""
         head, newline, tail = block.rpartition(b"\n")
         if not newline:
             self._keep(block)
@@ -45,16 +47,16 @@ class LineSplitter:
 
 
 class Chunks:
-    """Takes the frame of chunked coding (RFC 9112, 7.1) off. ended: the last one has come; what follows is ignored."""
+    """Decodes chunked coding (RFC 9112, 7.1). ended: the last chunk has come; later bytes are ignored."""
 
     def __init__(self) -> None:
         self.ended = False
         self._left = 0  # bytes of the chunk that are still to come
-        self._behind = False  # the line end after a chunk's bytes is still to come
+        self._behind = False  # the line end after a chunk is still to come
         self._rest = b""  # of a line whose end has not come
 
     def feed(self, block: bytes) -> bytes:
-        """The bytes that were in the frame. Raises ValueError where there is no frame."""
+        """Returns the decoded bytes. Raises ValueError if there is no valid chunk."""
         parts: list[bytes] = []
         block, self._rest, at = self._rest + block, b"", 0
         while at < len(block) and not self.ended:

@@ -1,4 +1,4 @@
-"""One kind of object at one path: lists it by pages, opens watches on it, decodes its items; what takes them."""
+"""Lists and watches one kind of object at one path: pages, watches, decoding; and the interface of a store."""
 
 import operator
 import sys
@@ -13,9 +13,9 @@ from kube.client import Client, Dated
 from kube.objects import UNREADABLE
 from kube.stream import WatchStream
 
-# Of a page. Objects of etcd's limit, 1.5 MiB, fit in by twenties; the usual ones, of 20 KiB, by their 500.
+# Of a page. Twenty objects of etcd's limit, 1.5 MiB, fit in; of the usual 20 KiB all 500 do.
 PAGE_LIMIT_BYTES = 32 * 2**20
-SMALLER = 5  # a smaller page has so many times fewer
+SMALLER = 5  # the size of smaller pages is divided by this
 
 
 class HasVersion(Protocol):
@@ -61,15 +61,15 @@ class Event(Protocol[T_co]):
 
 
 def _event_type(item_type: type) -> Any:  # noqa: ANN401 - a Struct that exists at run time only
-    """Type and object in one Struct, the object's kind added: a line is decoded once."""
+    """Type and object in one Struct with the object's kind: a line is decoded once."""
     with_kind = msgspec.defstruct(item_type.__name__, [("kind", str, "")], bases=(item_type,))
     return msgspec.defstruct("Event", [("type", str), ("object", with_kind)])
 
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """resource_version: of the whole list. more: token of the next page, "" at the end. skipped: items that could not
-    be decoded. kind: of the items. date: as of client.Dated."""
+    """One page. resource_version: of the whole list. more: token of the next page, "" at the end. skipped: items that
+    could not be decoded. kind: of the items. date: as of client.Dated."""
 
     items: list[T]
     resource_version: str
@@ -80,9 +80,9 @@ class Page(Generic[T]):
 
 
 class ListerWatcher(Generic[T]):
-    """item_type: a msgspec Struct with metadata (kube.objects); it names the fields that are kept of an object.
+    """A list and its watch. item_type: a msgspec Struct with metadata (kube.objects); it names the decoded fields.
 
-    Its connections are its own (`Client.branch`), and it sends nothing twice: the pace is the reflector's.
+    It has its own connections (`Client.branch`), and retries nothing: the reflector decides about the pace.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ListerWatcher(Generic[T]):
         self._client = client.branch()
         self._most = sys.maxsize  # items a page
         self._item: msgspec.json.Decoder[T] = msgspec.json.Decoder(item_type)
-        # Indexed through `operator`, as the item type is a value here and no annotation.
+        # Indexed through `operator`, because the item type is a value here and no annotation.
         self._list: msgspec.json.Decoder[Any] = msgspec.json.Decoder(operator.getitem(_List, item_type))  # type: ignore[call-overload]
         self._event: msgspec.json.Decoder[Any] = msgspec.json.Decoder(operator.getitem(_Event, item_type))  # type: ignore[call-overload]
         self._line: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_event_type(item_type))
@@ -104,8 +104,8 @@ class ListerWatcher(Generic[T]):
             self._selectors["fieldSelector"] = field_selector
 
     def page(self, *, limit: int | None, more: str = "") -> Page[T]:
-        """One page of a quorum list; limit None for all in one, unless pages had to be smaller than was asked for.
-        Raises KubeError, CredentialsInvalid."""
+        """Returns one page of a quorum list; limit None for all in one, unless pages had to become smaller. Raises
+        KubeError, CredentialsInvalid."""
         query = dict(self._selectors)
         if more:
             query["continue"] = more
@@ -114,12 +114,12 @@ class ListerWatcher(Generic[T]):
         page = self._decode_page(answer.body)
         if page.more and len(answer.body) * SMALLER <= PAGE_LIMIT_BYTES:
             self._most = min(self._most * SMALLER, sys.maxsize)
-        if more and page.more == more:  # from who answers the same to any query: there would be no end of it
+        if more and page.more == more:  # a server that ignores the token: the list would never end
             raise errors.MalformedReply(path=self.path, reason="EndlessList", message="a page goes on with itself")
         return replace(page, date=answer.date)
 
     def _answer(self, query: Mapping[str, str], limit: int) -> Dated:
-        """A page that is too large is asked for in smaller ones, and so are those after it."""
+        """Requests a page; a page that is too large is requested again in smaller ones, and so are those after it."""
         while True:
             limit = min(limit, self._most)
             query = {**query, "limit": str(limit)}
@@ -131,7 +131,7 @@ class ListerWatcher(Generic[T]):
                     raise
 
     def watch(self, resource_version: str, *, timeout_s: int, silence_limit_s: float) -> WatchStream:
-        """timeout_s: after which the server ends the stream. Raises KubeError, CredentialsInvalid."""
+        """Opens a watch. timeout_s: the server ends the stream after it. Raises KubeError, CredentialsInvalid."""
         query = {
             **self._selectors,
             "resourceVersion": resource_version,
@@ -141,7 +141,7 @@ class ListerWatcher(Generic[T]):
         return self._client.watch(self.path, query=query, silence_limit_s=silence_limit_s)
 
     def decode_line(self, line: bytes, kind: str) -> Event[T] | None:
-        """None for a line that must be looked at more closely: an error, a bookmark, what is no object of this kind."""
+        """Returns None for a line that needs a closer check: an error, a bookmark, or no object of this kind."""
         try:
             event = self._line.decode(line)
         except UNREADABLE:
@@ -149,12 +149,12 @@ class ListerWatcher(Generic[T]):
         return event if event.object.kind == kind else None
 
     def decode_event(self, line: bytes) -> T:
-        """The object of a watch line. Raises one of UNREADABLE."""
+        """Returns the object of a watch line. Raises one of UNREADABLE."""
         item: T = self._event.decode(line).object
         return item
 
     def close(self) -> None:
-        """Unblock whoever lists or watches; final. May be called twice."""
+        """Unblocks lists and watches; final. May be called twice."""
         self._client.close()
 
     def _decode_page(self, body: bytes) -> Page[T]:
@@ -163,7 +163,7 @@ class ListerWatcher(Generic[T]):
             answer = self._list.decode(body)
             items: list[T] = answer.items or []
         except (msgspec.ValidationError, UnicodeDecodeError):
-            # Some item is not of its type. Which one shows only when they are taken one by one.
+            # Some item has a wrong type. Decoding them one by one shows which one.
             answer = self._decode_raw(body)
             items = []
             for raw in answer.items or []:
@@ -192,10 +192,11 @@ class ListerWatcher(Generic[T]):
 
 
 class Store(Protocol[C]):
-    """What the reflector fills. An exception is logged and counted; it stops neither the stream nor the thread."""
+    """The store that a reflector fills. An exception is logged and counted; it stops neither the stream nor the
+    thread."""
 
     def replace(self, items: Sequence[C]) -> None:
-        """The whole truth, to be taken over atomically: what is missing was deleted, in a state nobody saw."""
+        """Replaces everything atomically: a missing item was deleted, in an unknown last state."""
         ...
 
     def upsert(self, item: C) -> None: ...

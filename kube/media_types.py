@@ -1,4 +1,4 @@
-"""The content types of the API. A room of its own, so that naming one does not import the client. Pure."""
+"""The content types of the API. A separate module, so that using one does not import the client. Pure."""
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -1,6 +1,6 @@
-"""Partial views of Kubernetes objects that both halves read. Unknown fields are skipped while decoding.
+"""Partial views of Kubernetes objects that agent and extender read. Unknown fields are skipped while decoding.
 
-`gc=False` keeps thousands of cached objects out of the garbage collector's rounds; none of them can form a cycle.
+`gc=False` excludes thousands of cached objects from garbage collections; none of them can form a cycle.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,8 @@ import msgspec
 
 DAEMON_SET = ("apps/v1", "DaemonSet")
 
-# What decoding raises. Bytes that are no UTF-8 inside a string, and a thousand brackets, are not msgspec's own errors.
+# Errors of decoding. Bytes that are no UTF-8 inside a string, and a thousand brackets, raise other types than
+# msgspec's.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -22,7 +23,7 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
 
 
 class BareMeta(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Who an object is. Timestamps stay the RFC 3339 text the server sent."""
+    """Name and uid of an object. Timestamps stay the RFC 3339 text of the server."""
 
     name: str = ""
     namespace: str = ""
@@ -34,7 +35,7 @@ class BareMeta(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 
 
 class ObjectMeta(BareMeta, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """And what it says of itself, which costs more to decode than all else of it."""
+    """The same with labels and annotations, which cost more to decode than everything else."""
 
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
@@ -42,7 +43,7 @@ class ObjectMeta(BareMeta, frozen=True, gc=False, rename="camel", omit_defaults=
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Of a Pod or a Node; the last field has a Node's only."""
+    """A condition of a Pod or a Node; only a Node's has the last field."""
 
     type: str = ""
     status: str = ""
@@ -53,7 +54,7 @@ class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 def daemon_set_of(owners: Sequence[OwnerReference] | None) -> str:
-    """Name of the DaemonSet that controls a pod, or ""."""
+    """Returns the name of the DaemonSet that controls a pod, or ""."""
     for owner in owners or ():
         if owner.controller is True and (owner.api_version, owner.kind) == DAEMON_SET:
             return owner.name

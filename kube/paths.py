@@ -1,8 +1,8 @@
-"""Paths of the API server: the only place where they are spelled. Names are escaped, so none can leave its segment."""
+"""Paths of the API server; no other module spells them. Names are escaped, so none can leave its segment."""
 
 from urllib.parse import quote
 
-_DEVICES = "resource.k8s.io/v1"  # served from Kubernetes 1.34 on
+_DEVICES = "resource.k8s.io/v1"  # served since Kubernetes 1.34
 
 
 def _segment(name: str) -> str:
@@ -22,7 +22,7 @@ def _group(group_version: str, namespace: str | None, resource: str) -> str:
 
 
 def version() -> str:
-    """The cheapest answer there is, and one that everybody may have."""
+    """The cheapest request, which every identity may send."""
     return "/version"
 
 
@@ -40,7 +40,7 @@ def pod_status(namespace: str, name: str) -> str:
 
 
 def service_account_token(namespace: str, account: str) -> str:
-    """Where a token of the account is asked for."""
+    """Where a token of the account is requested."""
     return f"{_core(namespace, 'serviceaccounts')}/{_segment(account)}/token"
 
 
@@ -124,5 +124,5 @@ def event(namespace: str, name: str) -> str:
 
 
 def self_subject_reviews() -> str:
-    """Who the API server takes us for."""
+    """Returns the identity that the API server sees."""
     return _group("authentication.k8s.io/v1", None, "selfsubjectreviews")

@@ -1,6 +1,6 @@
-"""Keeps a store equal to what the API server has, over cuts, expiry and restarts: list, then watch, for ever.
+"""Keeps a store equal to the API server, over cuts, expiry and restarts: list, then watch, for ever.
 
-What follows from what is decided in `kube.watching`; here are the clock and the order of things, on a thread of
+`kube.watching` decides what follows from what; this module has the clock and the order of steps, in a thread of
 `component.loop`. A store is called from this thread only, with no lock held.
 """
 
@@ -15,11 +15,11 @@ from typing import Generic, TypeVar
 from component.loop import Loop
 from kube import watching
 from kube.errors import CredentialsInvalid, Gone, KubeError, MalformedReply, Unauthorized, was_sent
-from kube.lag import Lag
 from kube.listing import HasMetadata, ListerWatcher, Page, Store
 from kube.objects import UNREADABLE
-from kube.pacing import ASKED_LIMIT_S, STEADY_S, Guard, Pace
-from kube.peers import Peers
+from kube.retry_policy import ASKED_LIMIT_S, STEADY_S, Guard, RetryPolicy
+from kube.server_health import ServerHealth
+from kube.staleness import Lag
 from kube.watching import OPERATIONS, Change, Failure, Next, Operation, Skip
 
 __all__ = ["ListerWatcher", "Reflector", "Store"]
@@ -27,10 +27,10 @@ __all__ = ["ListerWatcher", "Reflector", "Store"]
 log = logging.getLogger(__name__)
 
 FIRST_PAGE_SIZE = 500
-RELIST_PAGE_SIZE = 100  # a page's decode holds the interpreter; at start nobody is served yet
-WATCH_TIMEOUT_S = (300, 600)  # uniform between: keeps replicas apart, and spreads them over API servers
-LOOK_S = 10.0  # how often a quiet watch looks whether a list is due
-GRACE_S = 30.0  # beyond the longest time a step may take, before the thread counts as stuck
+RELIST_PAGE_SIZE = 100  # decoding a page holds the interpreter; at the start nobody is served yet
+WATCH_TIMEOUT_S = (300, 600)  # a random time between them: keeps replicas apart, and spreads them over API servers
+LOOK_S = 10.0  # how often a quiet watch checks whether a list is due
+GRACE_S = 30.0  # added to the longest time of a step, before the thread counts as stuck
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -39,11 +39,10 @@ class Reflector(Generic[T]):
     """One thread from start() to stop(). All properties may be read from any thread at any time.
 
     peers: shared by the reflectors of one server. rest_s: how long the lines of a flood may wait to be taken together;
-    the first after a pause never waits. stated: is given what was listed and what has come; the RFC 3339 time at which
-    it says it was written, if it does. first_pause_s: from start() to the first request.
-    counters: relists, watch_restarts, events (lines applied), bookmarks, skipped (objects and lines passed over),
-    refused (by the store), rewinds, and `errors.<Cause>` for each cause of a failure.
-    """
+    the first after a pause never waits. stated: called with listed and received objects; returns the RFC 3339 time at
+    which an object was written, if it has one. first_pause_s: from start() to the first request. counters: relists,
+    watch_restarts, events (lines applied), bookmarks, skipped (objects and lines passed over), refused (by the store),
+    rewinds, and `errors.<Cause>` for each cause of a failure."""
 
     def __init__(
         self,
@@ -51,7 +50,7 @@ class Reflector(Generic[T]):
         store: Store[T],
         *,
         name: str,
-        peers: Peers | None = None,
+        peers: ServerHealth | None = None,
         rest_s: float = 0.01,
         stated: Callable[[T], str | None] | None = None,
         first_pause_s: float = 0.0,
@@ -63,7 +62,7 @@ class Reflector(Generic[T]):
         self._lister_watcher = lister_watcher
         self._store: Store[T] = store
         self._name = name
-        self._peers = peers if peers is not None else Peers()
+        self._peers = peers if peers is not None else ServerHealth()
         self._rest_s = rest_s
         self._stated = stated
         self._monotonic = monotonic
@@ -81,25 +80,25 @@ class Reflector(Generic[T]):
             monotonic=monotonic,
         )
         self._next: Next | None = None  # None: the first list
-        self._pace, self._guard = Pace(), Guard()
+        self._pace, self._guard = RetryPolicy(), Guard()
         self._error: Exception | None = None  # of the last step, if it failed
         self._requests = 0  # of this step
-        self._failing = False  # nothing was heard since the last failure
+        self._failing = False  # nothing was received since the last failure
         self._moves = self._bookmarks = 0  # events of this watch that moved the version; bookmarks before it
-        self._empty_watches = 0  # in a row that ended at once, with bookmarks at most
+        self._empty_watches = 0  # consecutive watches that ended at once, with bookmarks at most
         self._resource_version = self._kind = ""
         self._refused_since: float | None = None
         self._lag = Lag()
         self._skips_logged: set[str] = set()
-        self._failure = ""  # cause logged last; empty while all is well
+        self._failure = ""  # cause logged last; empty without a failure
         self._counters = dict.fromkeys(
             ("relists", "watch_restarts", "events", "bookmarks", "skipped", "refused", "rewinds"), 0
         )
         # The last answer: a page of a list that has not failed, an opened watch, a line; monotonic.
         self.last_contact: float | None = None
-        self.last_word: float | None = None  # the last that told how things are: a line, a whole list; monotonic
-        self.list_began: float | None = None  # the last list in the store: what it shows is no older; monotonic
-        # By its first answer, what the server's clock shows more than ours, which is monotonic; None: it does not say.
+        self.last_word: float | None = None  # the last answer about the state: a line, a whole list; monotonic
+        self.list_began: float | None = None  # the last list in the store: its state is no older; monotonic
+        # How far the server's clock is ahead of the monotonic one, by its first answer; None: unknown.
         self.list_ahead_s: float | None = None
 
     @property
@@ -108,12 +107,12 @@ class Reflector(Generic[T]):
 
     @property
     def synced(self) -> bool:
-        """Whether the store has been filled once."""
+        """Returns whether the store has been filled once."""
         return self._synced.is_set()
 
     @property
     def resource_version(self) -> str:
-        """Reached so far; everything up to it is in the store."""
+        """The version reached so far; everything up to it is in the store."""
         return self._resource_version
 
     @property
@@ -125,27 +124,27 @@ class Reflector(Generic[T]):
         self._loop.start()
 
     def stop(self) -> None:
-        """Ask, unblock the socket, join for at most a second. May be called twice, also without start()."""
+        """Stops: unblocks the socket, and joins for at most a second. May be called twice, also without start()."""
         self._loop.stop()
 
     def wait_synced(self, timeout_s: float) -> bool:
         return self._synced.wait(timeout_s)
 
     def age_s(self, monotonic: float) -> float:
-        """Seconds since the server's last answer; infinite before the first."""
+        """Returns the seconds since the server's last answer; infinite before the first."""
         return math.inf if self.last_contact is None else max(0.0, monotonic - self.last_contact)
 
     @property
     def lag_s(self) -> float | None:
-        """How old the news were when they came, of late; None where no object states when it was written."""
+        """Returns how old recent events were when they came; None if no object states when it was written."""
         return self._lag.s(self._monotonic())
 
     def healthy(self, monotonic: float) -> bool:
-        """The thread lives and is not stuck in a step. An API server that is away does not make it unhealthy."""
+        """Returns whether the thread lives and does not hang. An unreachable API server does not count as unhealthy."""
         return self._loop.healthy(monotonic)
 
     def _turn(self) -> float:
-        """One step: a list with its watch, or a watch. The seconds until the next one."""
+        """Makes one step: a list with its watch, or a watch. Returns the seconds until the next one."""
         self._peers.leave(self)
         self._requests, self._error = 0, None
         try:
@@ -157,13 +156,14 @@ class Reflector(Generic[T]):
         return self._pause_s(self._error)
 
     def _pause_s(self, error: Exception) -> float:
-        """After a failure. The first of the peers to hear from the server again wakes us, unless it asked for time."""
+        """Returns the pause after a failure. The first watch that gets an answer ends it, unless the server requested
+        it."""
         asked_s, monotonic = getattr(error, "retry_after_s", None), self._monotonic()
         pause_s, self._pace = self._pace.failed(
             sent=was_sent(error), asked_s=asked_s, monotonic=monotonic, random=self._random
         )
         if pause_s is None:
-            requests = self._requests * (2 if isinstance(error, Unauthorized) else 1)  # the client asks once more
+            requests = self._requests * (2 if isinstance(error, Unauthorized) else 1)  # the client retries once
             turn_s = self._peers.turn_s(max(requests, 1), monotonic, self._random)
             pause_s = max(turn_s, min(asked_s or 0.0, ASKED_LIMIT_S))
         self._failing = True
@@ -181,14 +181,14 @@ class Reflector(Generic[T]):
         return self._watch()
 
     def _list(self) -> Next | None:
-        """None: the store was replaced."""
+        """Lists. Returns None if the store was replaced."""
         if self.synced:
             self._count("relists")
         began, contact = self._monotonic(), self.last_contact
         try:
             items, last_page, skipped, ahead_s = self._pages()
         except (KubeError, CredentialsInvalid) as e:
-            self.last_contact = contact  # half of it is in no store, which becomes older
+            self.last_contact = contact  # half of a list is in no store, which becomes older
             return self._failed(e, Next.LIST_LATER)
         version, now = last_page.resource_version, self._monotonic()
         last, since = self._resource_version, self._refused_since
@@ -213,14 +213,14 @@ class Reflector(Generic[T]):
         self._synced.set()
         guard = self._guard.listed()
         self._guard = guard.troubled(now) if skipped else guard
-        if self._stated is not None:  # what they state now is no news later
+        if self._stated is not None:  # times in a list are not those of new events
             for item in items:
                 self._stated(item)
         return None
 
     def _pages(self) -> tuple[list[T], Page[T], int, float | None]:
-        """All items, the last page, which has the resourceVersion (the same on each), how many were left out; and what
-        `list_ahead_s` will be."""
+        """Returns all items, the last page, which has the resourceVersion (the same on each), how many were left out,
+        and the new `list_ahead_s`."""
         limit = RELIST_PAGE_SIZE if self.synced else FIRST_PAGE_SIZE
         page = self._page(limit, "")
         ahead_s = None if page.date is None else page.date - self._monotonic()
@@ -229,7 +229,7 @@ class Reflector(Generic[T]):
             try:
                 page = self._page(limit, page.more)
             except Gone:
-                # The token expired while we read. Once, in one piece: that cannot expire half-way (client-go's pager).
+                # The token expired during the list. One more try in one piece, which cannot expire (client-go's pager).
                 self._count("errors.Gone")
                 page = self._page(None, "")
                 items, skipped = [], 0
@@ -286,7 +286,7 @@ class Reflector(Generic[T]):
         return self._failed(MalformedReply(path=self._lister_watcher.path, reason="VeryShortWatch"), following)
 
     def _take_over(self, lines: Sequence[bytes]) -> Next | None:
-        """What the watch has brought goes into the store. None: go on reading."""
+        """Applies the lines of the watch. Returns None to go on reading."""
         stated = None
         self._loop.progressed()
         if lines:
@@ -294,7 +294,7 @@ class Reflector(Generic[T]):
             self.last_word = self.last_contact
         for line in lines:
             event = self._lister_watcher.decode_line(line, self._kind)
-            # What is an event of ours at first sight is not looked at twice.
+            # A line that is clearly an event of this kind needs no second check.
             if event is not None and event.type in OPERATIONS:
                 item, version = event.object, event.object.metadata.resource_version
                 if version and not watching.is_older(version, self._resource_version):
@@ -323,7 +323,7 @@ class Reflector(Generic[T]):
         return None if unread is None else self._failed(unread, Next.LIST_LATER)
 
     def _apply(self, line: bytes, change: Change) -> KubeError | None:
-        """An error if the event is one that cannot be left out."""
+        """Applies an event. Returns an error if the event must not be left out."""
         if change.note:
             self._skipped(change.note)
         if change.operation is Operation.NONE and not change.note:
@@ -339,7 +339,7 @@ class Reflector(Generic[T]):
             except UNREADABLE as e:
                 self._skipped("type")
                 if change.operation is Operation.REMOVE:
-                    # We cannot tell which object was deleted; relist, or it would stay healthy for ever.
+                    # The deleted object is unknown; a new list is needed, or it would stay healthy for ever.
                     return MalformedReply(path=self._lister_watcher.path, reason="UnreadDeletion", message=str(e))
                 self._guard = self._guard.troubled(self._monotonic())
             else:
@@ -370,7 +370,7 @@ class Reflector(Generic[T]):
         self.last_contact = self._monotonic()
         if self._failing:
             self._failing = False
-            self._peers.heard(self.last_contact)
+            self._peers.answered(self.last_contact)
 
     def _failed(self, error: Exception, following: Next) -> Next:
         cause = error.reason if isinstance(error, MalformedReply) else type(error).__name__
@@ -392,7 +392,7 @@ class Reflector(Generic[T]):
 
     def _skipped(self, cause: str) -> None:
         self._count("skipped")
-        if cause not in self._skips_logged:  # an object that stays broken comes again with each of its changes
+        if cause not in self._skips_logged:  # a broken object comes again with each of its changes
             self._skips_logged.add(cause)
             log.warning("watch event skipped", extra={"reflector": self._name, "cause": cause})
 

@@ -1,8 +1,8 @@
-"""Pure: label selectors, read and matched as Kubernetes does (apimachinery pkg/labels: Parse, Requirement.Matches).
+"""Pure: label selectors, parsed and matched as Kubernetes does (apimachinery pkg/labels: Parse, Requirement.Matches).
 
     a=b  a==b  a!=b    a in (b,c)  a notin (b,c)    a  !a    a>1  a<1        all of them, separated by commas
 
-A label that is not there satisfies `!=` and `notin`. The empty text selects everything.
+A missing label satisfies `!=` and `notin`. The empty text selects everything.
 """
 
 import re
@@ -24,7 +24,7 @@ _TERM_BEGINS = "a key or '!'"
 
 
 class SelectorError(ValueError):
-    """What is wrong, in a few words."""
+    """The selector is invalid. The text says why, in a few words."""
 
 
 class Operator(StrEnum):
@@ -79,7 +79,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All of them."""
+    """All terms of a selector."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -91,7 +91,7 @@ class Selector:
 
 
 def requirement(key: str, operator: str, values: Sequence[str] = ()) -> Requirement:
-    """Checked as the API server does. Raises SelectorError."""
+    """Makes a term, checked as the API server does. Raises SelectorError."""
     _check_key(key)
     try:
         kind = Operator(operator)
@@ -107,14 +107,14 @@ def requirement(key: str, operator: str, values: Sequence[str] = ()) -> Requirem
         raise SelectorError(f"{len(values)} values for {kind}")
     for value in values:
         if kind in (Operator.GT, Operator.LT) and _integer(value) is None:
-            raise SelectorError(f"{one_line(value, 64)!r} is no whole number")
+            raise SelectorError(f"{one_line(value, 64)!r} is not a whole number")
         if value and not _NAME.match(value):
-            raise SelectorError(f"{one_line(value, 64)!r} is no value of a label")
+            raise SelectorError(f"{one_line(value, 64)!r} is not a valid label value")
     return Requirement(key, kind, frozenset(values))
 
 
 def parse(text: str) -> Selector:
-    """Raises SelectorError."""
+    """Parses a selector. Raises SelectorError."""
     if len(text) > SELECTOR_LIMIT:
         raise SelectorError(f"more than {SELECTOR_LIMIT} characters")
     words = _Words(text)
@@ -124,7 +124,7 @@ def parse(text: str) -> Selector:
         if not words.ended:
             words.expect(",")
             if words.ended:
-                raise SelectorError(f"the end where {_TERM_BEGINS} was to be")
+                raise SelectorError(f"the end, expected: {_TERM_BEGINS}")
     return Selector(tuple(found))
 
 
@@ -153,11 +153,11 @@ class _Words:
     def expect(self, *words: str) -> str:
         if self.next not in words:
             wanted = " or ".join(map(repr, words))
-            raise SelectorError(f"{self.found} where {wanted} was to be")
+            raise SelectorError(f"{self.found}, expected: {wanted}")
         return self.take()
 
     def value(self) -> str:
-        """A word that is no symbol, or the empty text where there is none."""
+        """Returns a word that is no symbol, or the empty text if there is none."""
         return "" if self.next in _SYMBOLS else self.take()
 
 
@@ -184,7 +184,7 @@ def _requirement(words: _Words) -> Requirement:
 
 def _key(words: _Words) -> str:
     if words.ended or words.next in _SYMBOLS:
-        raise SelectorError(f"{words.found} where {_TERM_BEGINS} was to be")
+        raise SelectorError(f"{words.found}, expected: {_TERM_BEGINS}")
     return words.take()
 
 
@@ -199,11 +199,11 @@ def _values(words: _Words) -> list[str]:
 def _check_key(key: str) -> None:
     prefix, slash, name = key.rpartition("/")
     if not _NAME.match(name) or (slash and not (len(prefix) <= _PREFIX_LIMIT and _PREFIX.match(prefix))):
-        raise SelectorError(f"{one_line(key, 64)!r} is no key of a label")
+        raise SelectorError(f"{one_line(key, 64)!r} is not a valid label key")
 
 
 def _integer(text: str | None) -> int | None:
-    """As Go's strconv.ParseInt of 64 bits."""
+    """Parses an integer as Go's strconv.ParseInt of 64 bits."""
     if text is None or not _INTEGER.match(text) or len(text) > SELECTOR_LIMIT:
         return None
     number = int(text)

@@ -1,4 +1,4 @@
-"""An open watch: bytes in, complete lines out, as many at once as are there."""
+"""An open watch: bytes in, complete lines out, all available ones at once."""
 
 import http.client
 import math
@@ -19,11 +19,11 @@ _BROKEN = (LineTooLong, http.client.HTTPException, OSError, ValueError)
 
 
 class WatchStream:
-    """An open watch: iterate, or take `batches`, to get complete lines without the newline; a context manager.
+    """An open watch: iterate, or use `batches`, to get complete lines without the newline; a context manager.
 
     The iteration ends when the server ends the stream or the connection breaks, and after close(). It raises
-    DeadlineExceeded when no complete line came for `silence_limit_s`, MalformedReply when a line passes 8 MiB; the
-    lines that came before have been given then.
+    DeadlineExceeded when no complete line came for `silence_limit_s`, MalformedReply when a line passes 8 MiB; earlier
+    lines were returned then.
     """
 
     def __init__(self, connection: Any, response: urllib3.BaseHTTPResponse, path: str, silence_limit_s: float) -> None:  # noqa: ANN401
@@ -39,16 +39,16 @@ class WatchStream:
         self._length_bytes = math.inf if self._answer.length is None else self._answer.length
         self._read_bytes = 0
         self._lines = LineSplitter()
-        self._more = False  # there was no end of what was there
+        self._more = False  # more bytes were available
 
     def __iter__(self) -> Iterator[bytes]:
         for lines in self.batches():
             yield from lines
 
     def batches(self, *, rest_s: float = 0.0, look_s: float = math.inf) -> Iterator[list[bytes]]:
-        """The lines that are there, at once; then rest_s later those that have come in the meantime, so that a flood
-        costs a thread that wakes seldom. No rest while more is there than is taken at once: that would be a lag. An
-        empty list when nothing has come for look_s."""
+        """Yields the available lines at once; then rest_s later those that have come in the meantime, so that a flood
+        wakes the thread seldom. Without a pause while more is available than is taken at once: that would be a lag.
+        Yields an empty list when nothing has come for look_s."""
         self._reader.deadline = time.monotonic() + self._silence_limit_s
         failure: Exception | None = None
         ended = False
@@ -71,11 +71,11 @@ class WatchStream:
             self._close()
 
     def _gather(self, lines: list[bytes], look_s: float) -> bool:
-        """Waits for something, and takes what is there then. Whether the stream has ended."""
+        """Waits for bytes, and takes all that are available. Returns whether the stream has ended."""
         blocks: list[bytes] = []
         try:
             ended = self._read(blocks, look_s)
-        finally:  # what came before the connection broke counts; TLS gives an event a block, so they are split at once
+        finally:  # bytes before the break count; TLS returns one event a block, so blocks are split at once
             came = b"".join(blocks)
             if came:
                 lines += self._lines.feed(came if self._chunks is None else self._chunks.feed(came))
@@ -94,7 +94,7 @@ class WatchStream:
             blocks.append(block)
             taken_bytes += len(block)
             self._read_bytes += len(block)
-            if self._length_bytes == math.inf:  # the buffer has given all it had
+            if self._length_bytes == math.inf:  # the buffer has returned everything
                 ended = reader.take_rest(blocks, BATCH_BYTES - taken_bytes)
                 self._more = not (ended or reader.dry)
                 return ended
@@ -102,7 +102,8 @@ class WatchStream:
         return False
 
     def _tell(self, error: Exception) -> None:
-        """Raise what the reader must know. Not a cut: what was read stays true, and the watch goes on from there."""
+        """Raises what the reader must know. A cut is no error: what was read stays true, and the watch goes on from
+        there."""
         if self._closed.is_set():
             return
         if isinstance(error, LineTooLong):
@@ -117,7 +118,7 @@ class WatchStream:
         self._lifeline = None
 
     def close(self) -> None:
-        """End the stream and unblock its reader, from any thread. May be called twice."""
+        """Ends the stream and unblocks its reader, from any thread. May be called twice."""
         self._closed.set()
         lifeline = self._lifeline
         if lifeline is not None:

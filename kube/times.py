@@ -18,8 +18,8 @@ def parse_time(text: str | None) -> float | None:
 
 
 def parse_http_date(text: str | None) -> float | None:
-    """A header `Date` -> seconds since the epoch, whole ones; None for one that says no time."""
-    from email.utils import parsedate_to_datetime  # an agent that runs checks alone needs none of it
+    """A header `Date` -> seconds since the epoch, whole ones; None for an invalid one."""
+    from email.utils import parsedate_to_datetime  # an agent that only runs checks does not need it
 
     try:
         return None if text is None else parsedate_to_datetime(text).timestamp()
@@ -28,11 +28,11 @@ def parse_http_date(text: str | None) -> float | None:
 
 
 def format_time(time_s: float) -> str:
-    """As metav1.Time: whole seconds, UTC; a part of one is cut off, before 1970, too."""
+    """As metav1.Time: whole seconds, UTC; fractions are cut off, before 1970, too."""
     return _second(math.floor(time_s))
 
 
-@lru_cache(maxsize=1024)  # an object says the same second again and again, and its neighbours do
+@lru_cache(maxsize=1024)  # an object repeats the same second, and so do others
 def _second(time_s: int) -> str:
     return _utc(time_s).isoformat(timespec="seconds") + "Z"
 
@@ -43,5 +43,5 @@ def format_micro_time(time_s: float) -> str:
 
 
 def _utc(time_s: float) -> datetime:
-    """Without its zone. Of strftime's years those before 1000 have fewer than four figures."""
+    """Without its zone. strftime writes years before 1000 with fewer than four digits."""
     return datetime.fromtimestamp(time_s, UTC).replace(tzinfo=None)

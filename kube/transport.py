@@ -1,8 +1,8 @@
-"""urllib3 connections with what the API server needs and urllib3 lacks: a hard deadline over a whole exchange, dead
-peers noticed by the kernel, and a way to unblock every reader from another thread.
+"""urllib3 connections with what the API server needs and urllib3 lacks: a hard deadline over a whole exchange,
+detection of dead peers by the kernel, and a way to unblock every reader from another thread.
 
-urllib3's timeouts are per socket call, so a peer that sends a byte a second is never late; here each read gets only
-what is left of the deadline.
+urllib3's timeouts are per socket call, so a peer that sends a byte a second is never late; here each read gets only the
+rest of the deadline.
 """
 
 import http.client
@@ -29,8 +29,8 @@ from kube.auth import Connection
 from kube.dial import dial
 from kube.errors import CredentialsInvalid
 
-# Patroni's choice: a peer that vanished is noticed within 30 s, idle or with unacknowledged data. Keepalive is answered
-# by a load balancer whose back end is gone, so the silence limit of a watch is needed as well.
+# Patroni's choice: a peer that vanished is detected within 30 s, idle or with unacknowledged data. A load balancer
+# answers keepalive even if its back end is gone, so a watch needs its silence limit as well.
 SOCKET_OPTIONS: list[tuple[int, int, int]] = [
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -44,11 +44,12 @@ _LEAST_TIMEOUT_S = 0.001  # 0 would mean "do not block"
 
 
 class NoConnection(HTTPError):  # noqa: N818 - what there is, not an error of ours
-    """Connecting failed, or its handshake: nothing was sent. Chained to what happened."""
+    """Connecting failed, or its handshake: nothing was sent. Chained to the cause."""
 
 
 class Lifeline:
-    """A second descriptor of one socket: shutting it down wakes whoever connects, shakes hands or reads on the first.
+    """A second descriptor of one socket: shutting it down wakes a thread that connects, shakes hands or reads on the
+    first.
 
     It is the TCP socket also under TLS, and stays valid while the TLS layer replaces the first descriptor's owner.
     """
@@ -94,7 +95,7 @@ class Lifelines:
 class TimedReader(io.RawIOBase):
     """The receiving side of a socket; every read ends at `deadline` (time.monotonic) with TimeoutError.
 
-    patience_s: a read that nothing comes for within so long gives None instead and sets `dry`; infinite at first.
+    patience_s: a read without bytes for so long returns None and sets `dry`; infinite at first.
     """
 
     def __init__(self, sock: socket.socket, deadline: float, lifeline: Lifeline | None) -> None:
@@ -114,7 +115,7 @@ class TimedReader(io.RawIOBase):
         if left_s <= 0:
             raise TimeoutError("timed out")
         timeout_s = min(left_s, self.patience_s)
-        if timeout_s or self._timeout_s:  # all that is there is read in many pieces, none of which is waited for
+        if timeout_s or self._timeout_s:  # everything available is read in many pieces without waiting
             self._sock.settimeout(timeout_s)
             self._timeout_s = timeout_s
         try:
@@ -126,9 +127,9 @@ class TimedReader(io.RawIOBase):
             return None
 
     def take_rest(self, blocks: list[bytes], most_bytes: int) -> bool:
-        """Appends what is there now, as TLS gives it: a block for each event of a watch, which a buffer above this
-        would take and copy one by one. Whether that was the end; else `dry` tells whether it was all. Waits for
-        nothing, and is not to be called while such a buffer holds bytes."""
+        """Appends everything available as TLS returns it: one block for each event of a watch, which a buffer above
+        would copy one by one. Returns whether that was the end; else `dry` says whether it was everything. Waits for
+        nothing, and must not be called while such a buffer holds bytes."""
         if self._timeout_s:
             self._sock.settimeout(0.0)
             self._timeout_s = 0.0
@@ -152,7 +153,7 @@ class TimedReader(io.RawIOBase):
 
 
 def _end(lifelines: dict[socket.socket, Lifeline], sock: socket.socket) -> None:
-    """Both of its descriptors."""
+    """Closes both of its descriptors."""
     lifelines.pop(sock, None)
     sock.close()
 
@@ -204,7 +205,7 @@ class _Timed(HTTPConnection):
             begin, end = partial(self._begin, lifelines, family, kind, protocol), partial(_end, lifelines)
             left_s = began + self._limit_s() - time.monotonic()
             try:
-                # An equal share for each: an IPv6 address that leads nowhere leaves time for the others.
+                # An equal share for each: an unreachable IPv6 address leaves time for the others.
                 sock = dial(begin, end, address, max(left_s / (len(addresses) - number), _LEAST_TIMEOUT_S))
             except OSError as e:
                 failure = e
@@ -214,7 +215,7 @@ class _Timed(HTTPConnection):
                 sock.settimeout(self._left_s())  # for the TLS handshake
                 return sock
             finally:
-                lifelines.clear()  # each holds its socket open, and an error that is kept holds them
+                lifelines.clear()  # each holds its socket open, and a stored error holds them
         if isinstance(failure, TimeoutError):
             raise ConnectTimeoutError(self, "connecting took too long") from failure
         raise NewConnectionError(self, str(failure)) from failure
@@ -259,7 +260,7 @@ class _Timed(HTTPConnection):
 
 
 class _TimedTLS(_Timed, HTTPSConnection):
-    """The same over TLS, with the certificates of the moment at which it connects."""
+    """The same over TLS, with the certificates at the time of connecting."""
 
     def __init__(self, *args: Any, newest: Callable[[], ssl.SSLContext], **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, ssl_context=newest(), **kwargs)
@@ -273,8 +274,8 @@ class _TimedTLS(_Timed, HTTPSConnection):
         try:
             super().send(data)
         except ssl.SSLEOFError:
-            # The server closed before the request was written. If it refused our certificate, its alert can still be
-            # read and names the cause: with TLS 1.3 it comes after the client's handshake is complete.
+            # The server closed before the request was written. If it refused the client certificate, its alert can
+            # still be read and names the cause: with TLS 1.3 it comes after the client's handshake is complete.
             with suppress(ConnectionError, TimeoutError):
                 self.sock.recv(1)
             raise
@@ -288,13 +289,13 @@ class _TLSPool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _TimedTLS
 
     def _validate_conn(self, conn: Any) -> None:  # noqa: ANN401 - urllib3's own
-        # Without the warning on each request where the kubeconfig says insecure-skip-tls-verify: it was asked for.
+        # Without the warning on each request if the kubeconfig says insecure-skip-tls-verify: the user chose it.
         if conn.is_closed:
             conn.connect()
 
 
 def _contexts(connection: Connection) -> Callable[[], ssl.SSLContext]:
-    """Gives the TLS context for a connection that is made now."""
+    """Returns the TLS context for a new connection."""
     tls = connection.tls
     if tls is not None:
         return lambda: tls.context(time.monotonic())
@@ -303,13 +304,13 @@ def _contexts(connection: Connection) -> Callable[[], ssl.SSLContext]:
 
 
 class Transport:
-    """One server: a pool for calls, and connections of their own for watches."""
+    """One server: a pool for calls, and separate connections for watches."""
 
     def __init__(self, connection: Connection, *, pool_size: int) -> None:
         try:
             url = urlsplit(connection.server)
             port = url.port
-        except ValueError:  # half an IPv6 address, a port that is none
+        except ValueError:  # an incomplete IPv6 address, or an invalid port
             url, port = urlsplit(""), -1
         if url.scheme not in ("http", "https") or not url.hostname or port == -1:
             raise CredentialsInvalid(
@@ -338,12 +339,12 @@ class Transport:
         self.pool = self._new_pool()
 
     def drop_kept(self) -> None:
-        """Connections that wait for a call are closed: who made them is known to the server by what has changed."""
+        """Closes idle connections: the server knows them by the old credentials."""
         old, self.pool = self.pool, self._new_pool()
         old.close()
 
     def is_renewed(self) -> bool:
-        """Whether a new connection would use other certificates than the last one did."""
+        """Returns whether a new connection would use other certificates than the last one did."""
         return self._tls and self._used is not None and self._newest() is not self._used
 
     def _take_newest(self) -> ssl.SSLContext:
@@ -355,12 +356,13 @@ class Transport:
         return pool(maxsize=self._pool_size, block=False, retries=False, **self._kwargs)
 
     def own_connection(self, *, timeout_s: float) -> _Timed:
-        """A connection outside the pool; `timeout_s` bounds connecting and sending, and then the answer's head."""
+        """Returns a connection outside the pool; `timeout_s` bounds connecting and sending, and then the
+        answer's head."""
         kind = _TimedTLS if self._tls else _Timed
         return kind(timeout=timeout_s, **self._kwargs)
 
     def close(self) -> None:
-        """Unblock every reader, writer and connecting thread of this transport. May be called twice."""
+        """Unblocks every reader, writer and connecting thread of this transport. May be called twice."""
         self._addresses.close()
         self._lifelines.cut()
         self.pool.close()

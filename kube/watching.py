@@ -1,8 +1,8 @@
 """Pure: what follows from a line of a watch, from an error, and from the end of a stream. Rules of client-go's
-`tools/cache/reflector.go` (1.36), with these choices of ours: every list is a quorum read, a resourceVersion never
-falls, and a deletion that cannot be read leads to a new list instead of being forgotten.
+`tools/cache/reflector.go` (1.36), with these deviations: every list is a quorum read, a resourceVersion never falls,
+and a deletion that cannot be read leads to a new list instead of being dropped.
 
-The shell that acts on it is `kube.reflector`.
+`kube.reflector` acts on the results.
 """
 
 import enum
@@ -14,8 +14,9 @@ from kube import errors
 from kube.objects import UNREADABLE
 
 SHORT_WATCH_S = 1.0
-SHORT_WATCHES = 3  # in a row with bookmarks only: a server that ends each at once would be asked without a pause
-REWIND_LIMIT_S = 120.0  # older data than this is not used by anybody, so a server set back may then be believed
+# consecutive watches with bookmarks only: a server that ends each at once would be asked without a pause
+SHORT_WATCHES = 3
+REWIND_LIMIT_S = 120.0  # nothing uses data that is older than this, so a restored server may then be believed
 
 
 class Next(enum.Enum):
@@ -35,7 +36,7 @@ class Operation(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Apply `operation` with the object of the line, then the watch has come to `resource_version`."""
+    """Apply `operation` with the object of the line; then the watch has reached `resource_version`."""
 
     operation: Operation
     resource_version: str
@@ -44,14 +45,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Not for us; go on, resourceVersion unchanged."""
+    """An irrelevant line; continue with the same resourceVersion."""
 
     cause: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Leave the stream; `error` says why, `next_step` what then."""
+    """Leave the stream; `error` says why, `next_step` what follows."""
 
     error: errors.KubeError
     next_step: Next
@@ -92,13 +93,13 @@ OPERATIONS = {"ADDED": Operation.UPSERT, "MODIFIED": Operation.UPSERT, "DELETED"
 
 
 def read_event(line: bytes, *, kind: str, last: str, path: str) -> Change | Skip | Failure:
-    """What one line of a watch means. kind: of the items of the list; last: resourceVersion reached so far."""
+    """Returns what one line of a watch means. kind: of the items of the list; last: resourceVersion reached so far."""
     try:
         head = _HEAD.decode(line)
     except msgspec.ValidationError:  # JSON, but no object with metadata of this shape
         return _read_error(line, path) if _is_error(line) else Skip("malformed")
     except UNREADABLE as e:
-        # We cannot know what it was about; only a list shows the truth again (client-go: a decode error).
+        # The object is unknown; only a list shows the state again (client-go: a decode error).
         broken = errors.MalformedReply(path=path, reason="BrokenLine", message=str(e))
         return Failure(broken, Next.LIST_LATER)
     if head.type == "ERROR":
@@ -144,26 +145,27 @@ def _read_error(line: bytes, path: str) -> Failure:
 
 
 def after_error_event(error: errors.KubeError) -> Next:
-    """After an ERROR event. 500 too: client-go's MaxInternalErrorRetryDuration is 0 unless set."""
+    """Decides after an ERROR event. 500, too: client-go's MaxInternalErrorRetryDuration is 0 unless set."""
     return Next.WATCH_LATER if isinstance(error, errors.TooManyRequests) else Next.LIST_LATER
 
 
 def after_open_error(error: Exception) -> Next:
-    """After a watch could not be opened: 429, and a server that was not reached, say nothing about what we hold."""
+    """Decides after a watch could not be opened: 429, and an unreachable server, do not question the store."""
     retriable = isinstance(error, errors.TooManyRequests) or not errors.was_sent(error)
     return Next.WATCH_LATER if retriable else Next.LIST_LATER
 
 
 def after_stream_error(error: Exception) -> Next:
-    """After an open watch failed on our side: silence says nothing about what we hold, a broken line does."""
+    """Decides after an open watch failed on this side: silence does not question the store, a broken line does."""
     return Next.WATCH if isinstance(error, errors.DeadlineExceeded) else Next.LIST_LATER
 
 
 def after_end(*, empty_in_a_row: int, bookmarks: int) -> Next:
-    """After a stream just ended (or was cut). empty_in_a_row: how many by now ended within SHORT_WATCH_S without moving
-    anything but by bookmarks; bookmarks: of this one.
+    """Decides after a stream ended (or was cut). empty_in_a_row: how many consecutive ones ended within SHORT_WATCH_S
+    without moving anything but by bookmarks; bookmarks: of this one.
 
-    client-go's VeryShortWatchError guards against a loop without a pause. A bookmark satisfies it, so we count them.
+    client-go's VeryShortWatchError guards against a loop without a pause. A bookmark satisfies it, so bookmarks are
+    counted here.
     """
     if not empty_in_a_row:
         return Next.WATCH
@@ -173,10 +175,10 @@ def after_end(*, empty_in_a_row: int, bookmarks: int) -> Next:
 
 
 def is_older(version: str, last: str) -> bool:
-    """Whether `version` lies before `last` (KEP-5504: decimal numbers of any length; what is no such number is opaque
-    and never older)."""
+    """Returns whether `version` is before `last` (KEP-5504: decimal numbers of any length; any other text is opaque and
+    never older)."""
     if version > last and len(version) >= len(last):
-        return False  # whatever they are; so it is with nearly all
+        return False  # the usual case
     if not (_comparable(version) and _comparable(last)):
         return False
     return (len(version), version) < (len(last), last)
@@ -187,8 +189,8 @@ def _comparable(version: str) -> bool:
 
 
 def believe_list(*, version: str, last: str, refused_since: float | None, monotonic: float) -> bool:
-    """Whether a list may replace the store. One that goes back in time may not (a replica that lags behind), unless
-    for REWIND_LIMIT_S nothing better was to be had: then the cluster itself was set back to a backup."""
+    """Returns whether a list may replace the store. A list that goes back in time may not (a replica that lags behind),
+    unless nothing better was available for REWIND_LIMIT_S: then the cluster itself was restored from a backup."""
     if not is_older(version, last):
         return True
     return refused_since is not None and monotonic - refused_since >= REWIND_LIMIT_S

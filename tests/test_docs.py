@@ -14,8 +14,8 @@ import yaml
 
 from agent import settings as agent_settings
 from component.settings import SettingsError
-from extender import settings as extender_settings
-from extender.outlets import standing
+from extender.config import settings as extender_settings
+from extender.outlets import node_condition_text
 from extender.policy.decision import Decision
 from extender.policy.evidence import TOLD_HEALTHY, TOLD_NOT_YET_HEALTHY
 from extender.policy.gates import gates_of
@@ -207,8 +207,13 @@ def test_the_filter_request_of_the_readme_gets_the_answer_of_the_readme() -> Non
 
 def test_the_words_that_people_alert_on_are_documented() -> None:
     """Reasons of the nodes' condition, and of the Events on nodes."""
-    otherwise = {standing.HELD_OPEN, standing.WOULD_BE_CLOSED, standing.NOT_PREFERRED, standing.WARNED}
-    reasons = {*standing.WORDS.values(), *otherwise, TOLD_HEALTHY, TOLD_NOT_YET_HEALTHY}
+    otherwise = {
+        node_condition_text.HELD_OPEN,
+        node_condition_text.WOULD_BE_CLOSED,
+        node_condition_text.NOT_PREFERRED,
+        node_condition_text.WARNED,
+    }
+    reasons = {*node_condition_text.WORDS.values(), *otherwise, TOLD_HEALTHY, TOLD_NOT_YET_HEALTHY}
     events = {"NodeClosed", "NodeOpened", "RefusedOnAllNodes", *(f"Node{reason}" for reason in otherwise)}
     told = (ROOT / "docs" / "configuration.md").read_text()
     part = told.partition("### What people see of it in the cluster")[2].partition("\n### ")[0]

@@ -23,7 +23,7 @@ from cli.shared.merge_answers import decode, freshest
 from cli.shared.port_forward import BLOCK_BYTES, GOODBYE_S, ForwardError, PortForward, Relay
 from component.command import EXIT_USAGE
 from component.text import one_line
-from extender.web.report import GatesTold
+from extender.web.schema import GatesTold
 from kube.errors import CredentialsInvalid
 
 ADDRESS = "127.0.0.1"

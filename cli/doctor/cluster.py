@@ -17,9 +17,9 @@ from cli.shared.errors import api_problem
 from cli.shared.merge_answers import Replies
 from component.command import product_version
 from component.settings import SettingsError
-from extender import settings as extender_settings
-from extender.settings import Settings
-from extender.web.report import GatesTold
+from extender.config import settings as extender_settings
+from extender.config.settings import Settings
+from extender.web.schema import GatesTold
 from kube import contract, paths
 from kube.client import Client
 from kube.errors import CredentialsInvalid, KubeError, NotFound

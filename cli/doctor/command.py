@@ -18,7 +18,7 @@ from cli.shared.errors import CommandError
 from cli.shared.merge_answers import Replies
 from cli.shared.queries import Queries
 from cli.shared.terminal import View, show_view
-from extender.web.report import GatesTold
+from extender.web.schema import GatesTold
 
 EXIT_CODES = """  0    no errors or warnings, and everything could be checked
   1    an error or a warning

@@ -5,8 +5,8 @@ None, or a text in a field `unread`, means that something could not be read. It 
 
 from dataclasses import dataclass, field
 
-from extender.settings import Settings
-from extender.web.report import OrderTold
+from extender.config.settings import Settings
+from extender.web.schema import OrderTold
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Mirrors the roles that charts/readygate/templates/extender/rights.yaml makes.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from extender.settings import Settings
+from extender.config.settings import Settings
 from kube import contract
 
 LEASES = "coordination.k8s.io"

@@ -14,8 +14,8 @@ from cli.shared.merge_answers import longest
 from cli.shared.queries import Queries
 from component.command import EXIT_USAGE
 from component.text import one_line
-from extender.web.asked import LABEL, NAME
-from extender.web.report import Change, HistoryTold
+from extender.web.parameters import LABEL, NAME
+from extender.web.schema import Change, HistoryTold
 
 LIMIT, LIMIT_MOST = 50, 1000
 MISSING = "changes in between are missing"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from cli.shared.layout import EMPTY, Column, Page, Span, Style, age, count, line, span, table, wrapped
-from extender.web.report import Change, HistoryTold
+from extender.web.schema import Change, HistoryTold
 
 _COLUMNS = (
     Column("AGO", right=True),

@@ -10,7 +10,7 @@ from cli.shared.arguments import Commands, add_output, add_servers, command
 from cli.shared.errors import EXIT_UNKNOWN, CommandError
 from cli.shared.merge_answers import longest
 from cli.shared.queries import Queries
-from extender.web.report import Impact, ImpactTold
+from extender.web.schema import Impact, ImpactTold
 
 EXIT_CODES = """\
   0    every gate in shadow would have done nothing, or none is in shadow

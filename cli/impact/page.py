@@ -1,7 +1,7 @@
 """The page of `readygate impact`: what gates in shadow would have done, and what armed gates did. Pure."""
 
 from cli.shared.layout import EMPTY, Column, Page, Span, Style, age, count, line, span, table, wrapped
-from extender.web.report import Impact, ImpactTold
+from extender.web.schema import Impact, ImpactTold
 
 _COLUMNS = (
     Column("GATE"),

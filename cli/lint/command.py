@@ -9,7 +9,7 @@ from cli.shared.arguments import Commands, command
 from component.command import EXIT_FAILED, EXIT_USAGE, complain
 from component.settings import SettingsError
 from component.text import one_line
-from extender import settings
+from extender.config import settings
 
 EXIT_CODES = """\
   0    the extender accepts the file, and its gates have no errors or warnings

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cli.lint.findings import Finding, error, warning
-from extender.gate_settings import Condition, Conditions
+from extender.config.gates import Condition, Conditions
 from kube import contract
 
 _Key = tuple[str, str]  # of, type

@@ -6,10 +6,10 @@ from msgspec import structs
 
 from cli.lint.conditions import of_conditions
 from cli.lint.findings import Finding, error, note, warning
-from extender.gate_settings import OUR_HEALTH_PODS, For, Gate
+from extender.config.gates import OUR_HEALTH_PODS, For, Gate
+from extender.config.settings import Settings
 from extender.policy.devices import class_by_prefix, vendors_driver
 from extender.policy.exempt import ALWAYS, SYSTEM_CRITICAL_PRIORITY
-from extender.settings import Settings
 from kube.selector import Operator, Requirement, Selector, parse
 
 

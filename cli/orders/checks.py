@@ -13,7 +13,7 @@ import msgspec
 from cli.orders.entries import Wanted, some_of
 from cli.shared.errors import CommandError
 from cli.shared.queries import Queries
-from extender.web.report import GatesTold
+from extender.web.schema import GatesTold
 from kube import paths
 from kube.client import Client
 from kube.errors import CredentialsInvalid, KubeError, NotFound

@@ -13,8 +13,8 @@ from component.text import one_line
 from extender.cluster import objects
 from extender.cluster.health_pods import PodList
 from extender.cluster.watches import Watches
-from extender.services import daemon_sets_of, speakers_of
-from extender.settings import Settings
+from extender.config.settings import Settings
+from extender.process.services import daemon_sets_of, speakers_of
 from kube.client import Client
 
 Do = Literal["replace", "upsert", "remove"]
@@ -114,7 +114,7 @@ def watches(settings: Settings, recorder: Recorder, client: Client) -> Watches:
         made.heartbeats(recorder.kubelets)  # type: ignore[arg-type]
     if settings.heartbeat.agents is not None:
         made.heartbeats_of_agents(recorder.agents, settings.namespace)  # type: ignore[arg-type]
-    made.around(recorder, settings.namespace)  # type: ignore[arg-type]
+    made.placement_inputs(recorder, settings.namespace)  # type: ignore[arg-type]
     return made
 
 

@@ -23,7 +23,7 @@ from cli.shared.errors import CommandError, api_problem
 from cli.shared.terminal import View, show_view
 from component.command import EXIT_FAILED, EXIT_USAGE, product_version
 from component.text import one_line
-from extender.settings import Settings
+from extender.config.settings import Settings
 from kube import contract, paths
 from kube.errors import CredentialsInvalid, KubeError, NotFound
 

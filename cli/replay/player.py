@@ -11,16 +11,16 @@ from cli.replay import recording
 from cli.replay.differences import ReplayResult, Transition
 from cli.replay.recording import Head, Line, RecordingError
 from extender.cluster import objects, observed
-from extender.cluster.around import Around
-from extender.cluster.beats import AGENTS, KUBELETS, Beats, Kind
 from extender.cluster.health_pods import PodList
+from extender.cluster.heartbeats import AGENTS, KUBELETS, Heartbeats, Kind
 from extender.cluster.index import Index
+from extender.cluster.placement_inputs import PlacementInputs
+from extender.config.settings import Heartbeat, Settings
 from extender.policy.decide import Rules, decide
 from extender.policy.decision import Decision
 from extender.policy.gates import caps_of, gates_of, storm_of
-from extender.policy.ledger import Ledger
-from extender.services import daemon_sets_of, speakers_of, wanted_of
-from extender.settings import Heartbeat, Settings
+from extender.policy.memory import DecisionMemory
+from extender.process.services import daemon_sets_of, speakers_of, wanted_of
 
 APART_S = 0.02  # events within this time are decided together, as in the extender's decider
 
@@ -54,10 +54,10 @@ class Player:
             monotonic=lambda: self._now,
             wall=lambda: self._now,
         )
-        self._around = Around(
+        self._around = PlacementInputs(
             daemon_sets=daemon_sets_of(settings), config_map=settings.orders.config_map, on_change=self._changed
         )
-        self._ledger = Ledger()
+        self._memory = DecisionMemory()
         self._transitions: list[Transition] = []
         self._decisions: dict[tuple[str, str], tuple[str, str]] = {}
         self._missing = {recording.of_pods(*one.pods) for one in speakers_of(settings)}
@@ -77,9 +77,9 @@ class Player:
         return ReplayResult(began, self._now, tuple(self._transitions), self._armed())
 
     def _armed(self) -> Mapping[str, bool]:
-        return {name: gate.armed for name, gate in self._ledger.snapshot.gates.items()}
+        return {name: gate.armed for name, gate in self._memory.snapshot.gates.items()}
 
-    def _heartbeats(self, heartbeat: Heartbeat) -> Mapping[str, Beats]:
+    def _heartbeats(self, heartbeat: Heartbeat) -> Mapping[str, Heartbeats]:
         """The heartbeats that this configuration uses, by the name of their list."""
         wanted: list[tuple[str, float, Kind]] = []
         if heartbeat.limit_s < math.inf:
@@ -87,7 +87,7 @@ class Player:
         if heartbeat.agents is not None:
             wanted.append((recording.AGENTS, float(heartbeat.agents.limit_seconds), AGENTS))
         return {
-            of: Beats(
+            of: Heartbeats(
                 limit_s,
                 kind,
                 on_change=self._changed,
@@ -109,17 +109,17 @@ class Player:
 
     def _decide(self) -> None:
         self._due_at = math.inf
-        names, around = self._ledger.due(self._now), self._around.surroundings
-        batch = self._index.take(names, everything=self._ledger.anew(around, self._now))
+        names, around = self._memory.due(self._now), self._around.surroundings
+        batch = self._index.take(names, everything=self._memory.needs_all(around, self._now))
         if batch is None:
             return
-        decided = decide(self._rules, self._ledger, batch.evidence, around, monotonic=self._now, wall=self._now)
-        self._ledger.keep(decided)
+        decided = decide(self._rules, self._memory, batch.evidence, around, monotonic=self._now, wall=self._now)
+        self._memory.keep(decided)
         for gate, nodes in decided.changed.items():
             decisions = decided.snapshot.gates[gate].decisions
             for node in nodes:
                 self._note(gate, node, decisions.get(node))
-        next_at = min(batch.due_at, self._ledger.due_at(self._now, self._now))
+        next_at = min(batch.due_at, self._memory.due_at(self._now, self._now))
         self._due_at = min(self._due_at, max(next_at, self._now + APART_S))
 
     def _note(self, gate: str, node: str, decision: Decision | None) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 from cli.shared.errors import CommandError
 from component.command import EXIT_USAGE
 from component.settings import SettingsError
-from extender import settings as extender_settings
-from extender.settings import Settings
+from extender.config import settings as extender_settings
+from extender.config.settings import Settings
 
 
 def read(path: Path) -> bytes:

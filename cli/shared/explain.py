@@ -12,7 +12,7 @@ from extender.policy.reasons import (
     CLOSED_STARTS_FAIL,
     CLOSED_UNHEALTHY,
 )
-from extender.web.report import DecisionTold, NodeVerdict
+from extender.web.schema import DecisionTold, NodeVerdict
 
 HELD_BY_ORDER = ("hold", "pause", "exempt")
 WARNED = "warned"  # open, although a check of the agent warns

@@ -27,7 +27,7 @@ from cli.shared.merge_answers import Reply
 from cli.shared.port_forward import ForwardError, PortForward
 from component.command import EXIT_USAGE, product_version
 from component.text import one_line
-from extender.web.report import NO_BROWSER_HEADER
+from extender.web.schema import NO_BROWSER_HEADER
 from kube import contract, errors, paths
 from kube.auth import SERVICE_ACCOUNT_ROOT, Connection, in_cluster
 from kube.client import Client
@@ -308,10 +308,10 @@ def _explain_url(error: KubeError, name: str) -> str:
     if isinstance(error, errors.DeadlineExceeded):
         return f"{name} did not answer within {DEADLINE_S:g} s; it may be overloaded, or no extender"
     if isinstance(error, errors.ConnectionRefused):
-        return f"nothing answers at {name}; check that readygate-people runs on that host"
+        return f"nothing answers at {name}; check that readygate-status-api runs on that host"
     if error.status is not None:
         return f"{name} answered {error.status}; check that it is an extender of this release"
-    return f"nothing answers at {name}: {one_line(error.message)}; check that readygate-people runs there"
+    return f"nothing answers at {name}: {one_line(error.message)}; check that readygate-status-api runs there"
 
 
 def _ask_all(targets: list[Target], path: str, query: Mapping[str, str] | None) -> list[Reply]:

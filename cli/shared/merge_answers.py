@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from extender.web.report import GatesTold, Head, NodeVerdict
+from extender.web.schema import GatesTold, Head, NodeVerdict
 from kube.objects import UNREADABLE
 
 T = TypeVar("T", bound=Head)

@@ -9,7 +9,7 @@ import msgspec
 
 from cli.shared import extender_client, terminal
 from cli.shared.merge_answers import Replies, decode
-from extender.web.report import Head, NodeVerdicts
+from extender.web.schema import Head, NodeVerdicts
 from kube.client import Client
 
 T = TypeVar("T", bound=Head)

@@ -11,7 +11,7 @@ from cli.shared.merge_answers import differences, freshest, releases
 from cli.shared.queries import Queries
 from cli.status import page
 from component.text import one_line
-from extender.web.report import GatesTold, NodeVerdict, NodeVerdicts, SchedulerTold
+from extender.web.schema import GatesTold, NodeVerdict, NodeVerdicts, SchedulerTold
 
 NAMED = 5
 ALL_OPEN, SOME_CLOSED = 0, 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cli.shared.explain import WARNED, Words, decisions_of, words_of
 from cli.shared.layout import EMPTY, Column, Page, Span, Style, age, count, flowed, line, span, table, wrapped
 from cli.shared.merge_answers import Difference
-from extender.web.report import DecisionTold, GatesTold, GateTold, NodeVerdict, NodeVerdicts, SchedulerTold
+from extender.web.schema import DecisionTold, GatesTold, GateTold, NodeVerdict, NodeVerdicts, SchedulerTold
 
 NODES_SHOWN = 50
 DIFFERENCES_SHOWN = 5

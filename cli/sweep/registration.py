@@ -12,7 +12,7 @@ from cli.shared.arguments import Commands, add_servers, command
 from cli.shared.errors import EXIT_UNKNOWN, CommandError
 from cli.shared.queries import Queries, path_segment
 from component.command import EXIT_USAGE
-from extender.web.report import PodTold
+from extender.web.schema import PodTold
 
 TRIES = 3
 BETWEEN_S = 2.0  # a call shows in the status API within a second

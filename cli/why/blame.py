@@ -18,7 +18,7 @@ from cli.why.pod_view import DEFAULT_SCHEDULER, FINISHED, PodView
 from cli.why.scheduler_message import SchedulerMessage, failed_at, parse
 from component.command import EXIT_FAILED
 from component.text import one_line
-from extender.web.report import Attempt, DecisionTold, GatesTold, NodeTold, PodTold, RefusedNode
+from extender.web.schema import Attempt, DecisionTold, GatesTold, NodeTold, PodTold, RefusedNode
 from kube.times import parse_time
 
 NODES_SHOWN = 10

@@ -18,7 +18,7 @@ from cli.why.blame import Blame, Kind, PodFacts, judge, nodes_of_interest
 from cli.why.pod_view import PodView, read_pod
 from component.command import EXIT_USAGE
 from component.text import one_line
-from extender.web.report import GatesTold, NodeTold, PodTold
+from extender.web.schema import GatesTold, NodeTold, PodTold
 from kube import errors, paths
 from kube.errors import KubeError
 from kube.objects import UNREADABLE

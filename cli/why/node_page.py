@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cli.shared.explain import decisions_of, words_of
 from cli.shared.layout import EMPTY, Column, Page, Span, Style, age, line, span, table, wrapped
-from extender.web.report import Change, DecisionTold, GatesTold, NodeTold
+from extender.web.schema import Change, DecisionTold, GatesTold, NodeTold
 
 CHANGES_SHOWN, PODS_SHOWN = 10, 10
 

@@ -1,21 +1,23 @@
-"""What is seen of the cluster: pods, nodes and the kubelets' Leases.
+"""What is observed of the cluster (pods, nodes, Leases), and the thread that decides on it.
 
-    observed    JSON keys of a Pod, a Node, a Lease -> the words of `policy.evidence`; pure
-    objects     JSON keys of what says nothing of health: DaemonSets, orders, claims, volumes and devices; pure
-    heartbeat   age of the Leases by our own clock, and when it counts; pure
-    agents      the same of the agents on the nodes, for who looks at them
-    health_pods the pods of one list, by node and DaemonSet
-    unheard     gates to which no health pod speaks; pure
-    index       events in, the evidence of changed nodes out
-    around      where DaemonSets can run and what is ordered: what is decided with beside nodes
-    volumes     which CSI driver serves a claim; look-ups for requests
-    devices     which devices a ResourceClaim asks for; look-ups for requests
-    watches     which lists are kept: the reflectors that fill these
-    lease_reader  the thread that lists Leases when their watch has nothing to tell
+    observed          JSON keys of a Pod, a Node, a Lease -> the values of `policy.evidence`; pure
+    objects           JSON keys of other objects: DaemonSets, orders, claims, volumes, devices; pure
+    lease_age         how old each Lease is, and when its age counts; pure
+    heartbeats        Leases of kubelets, or of agents, as a thread-safe store
+    lease_reader      the thread that lists Leases when their watch is silent
+    health_pods       the pods of one list, by node and DaemonSet
+    silent_gates      gates without any health pod; pure
+    pod_starts        pods that do not start, as the API server reports them
+    index             events in, the evidence of changed nodes out
+    placement_inputs  where DaemonSets can run, and the orders of operators
+    volumes           which CSI driver serves a claim; look-ups for requests
+    devices           which devices a ResourceClaim requests; look-ups for requests
+    watches           the reflectors that fill these
+    decider           the thread that decides: evidence in, a new snapshot out
 
-Guaranteed: memory work only under the lock; no verdict; nothing is given out before the nodes and the pods of every
-gate are there; a renewed Lease costs no walk and wakes nobody, nor does a condition that is only said again; a field of
-the wrong type makes one object be skipped, never the stream stop; what is not required keeps nobody waiting for long.
+Guaranteed: only memory work under the lock. Only the decider knows verdicts. No evidence is given out before the nodes
+and the pods of every gate are listed. A renewed Lease, or a repeated condition, costs no walk and wakes no thread. A
+field of a wrong type makes one object be skipped and never stops the stream. Optional lists delay a start only briefly.
 
-Imported by `decider` and `services`.
+Imports `policy`. Imported by `process` only.
 """

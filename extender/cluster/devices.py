@@ -1,6 +1,6 @@
-"""Which devices a claim asks for: look-ups for requests, in dictionaries that the reflectors' threads fill.
+"""Which devices a claim requests: look-ups for requests, in dictionaries that the reflectors' threads fill.
 
-No lock: each dictionary has one writer, and a reader needs no two of them to be of the same moment.
+There is no lock: each dictionary has one writer, and readers need no two of them from the same moment.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,13 +13,13 @@ from extender.policy.devices import DeviceClass, Request, class_by_prefix
 RESOURCE_CLAIMS, CLAIM_TEMPLATES, DEVICE_CLASSES = "resourceclaims", "resourceclaimtemplates", "deviceclasses"
 
 _Key = tuple[str, str]  # namespace, name
-_Requests = tuple[Request, ...] | None  # None = of a form that is not known here
+_Requests = tuple[Request, ...] | None  # None = an unknown form
 
 
 class Devices:
-    """Claims, templates of claims and device classes of the cluster, as far as they tell a device.
+    """Claims, templates of claims and device classes of the cluster, reduced to what identifies a device.
 
-    missing: which lists have not come yet, by the names of their caches. on_listed(): one has.
+    missing: lists that have not come yet, by the names of their caches. on_listed(): called when one has come.
     """
 
     def __init__(self, on_listed: Callable[[], None] = lambda: None) -> None:
@@ -81,7 +81,7 @@ class Devices:
     # Inside.
 
     def _take(self, classes: dict[str, DeviceClass]) -> None:
-        """A cluster has few of them, so all is made again when one changes."""
+        """Takes all classes. A cluster has few, so everything is built again when one changes."""
         serving = [one for one in classes.values() if one.resource]
         self._drivers = {
             resource: frozenset().union(*(one.drivers or () for one in serving if one.resource == resource))
@@ -98,12 +98,12 @@ class Devices:
 
 @lru_cache(maxsize=1024)
 def _shared(requests: _Requests) -> _Requests:
-    """Thousands of claims ask for the same. They share one object: 211 bytes a claim instead of 652."""
+    """Returns one object for equal requests. Thousands of claims are equal: 211 bytes a claim instead of 652."""
     return requests
 
 
 def _latest_last(classes: Iterable[DeviceClass]) -> Sequence[DeviceClass]:
-    """Of several that serve one resource kube-scheduler takes the newest, and of those made at once the first by name
+    """Sorts classes so that the one that kube-scheduler uses comes last: the newest, and of equal age the first by name
     (kubernetes dynamic-resource-allocation/deviceclass/extendedresourcecache)."""
     return sorted(sorted(classes, key=lambda one: one.name, reverse=True), key=lambda one: one.created)
 

@@ -1,7 +1,7 @@
-"""The health pods of one list: by uid, and by node for each of those who asked for it. No lock: its owner holds one.
+"""The health pods of one list: by uid, and by node for each DaemonSet. There is no lock: the owner holds one.
 
-Gates whose health pods lie in one namespace under one label selector share a list and its watch. Each then takes the
-pods of its DaemonSet; those of none are not kept.
+Gates whose health pods are in one namespace under one label selector share a list and its watch. Each gate uses the
+pods of its DaemonSet; other pods are not kept.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,13 +11,13 @@ from extender.policy.evidence import HealthPod
 
 
 class PodList(NamedTuple):
-    """What is listed and watched."""
+    """A list and its watch."""
 
     namespace: str
     label_selector: str
 
 
-class Speakers(NamedTuple):
+class GatePods(NamedTuple):
     """The health pods of one gate. daemon_set: the name of their owner, None = any."""
 
     gate: str
@@ -36,19 +36,19 @@ _OnNode = dict[str, tuple[HealthPod, ...]]  # by node; nearly always one
 
 
 class HealthPods:
-    """daemon_sets: the owners that are asked for, None = any."""
+    """The health pods of one list. daemon_sets: the owners that gates use, None = any."""
 
     def __init__(self, daemon_sets: Iterable[str | None]) -> None:
         self._views: Mapping[str | None, _OnNode] = {name: {} for name in daemon_sets}
         self._pods: dict[str, Found] = {}
 
     def earlier(self, uid: str) -> HealthPod | None:
-        """This pod as it was seen last."""
+        """Returns this pod as it was last seen."""
         found = self._pods.get(uid)
         return None if found is None else found.pod
 
     def wanted(self, daemon_set: str) -> bool:
-        """Whether anybody asks for the pods of this owner."""
+        """Returns whether a gate uses the pods of this owner."""
         return daemon_set in self._views or None in self._views
 
     def on(self, daemon_set: str | None, node: str) -> tuple[HealthPod, ...]:
@@ -58,7 +58,7 @@ class HealthPods:
         return bool(self._views[daemon_set])
 
     def replace(self, pods: Sequence[Found]) -> list[str]:
-        """Takes these instead of all; the nodes for which something differs."""
+        """Replaces all pods. Returns the nodes for which something differs."""
         before = self._views
         self._views = {name: {} for name in before}
         self._pods = {}
@@ -72,7 +72,8 @@ class HealthPods:
         ]
 
     def upsert(self, uid: str, found: Found | None) -> list[str]:
-        """found: None if nobody speaks through it (any more). The nodes for which something differs."""
+        """Stores one pod; found: None if it no longer counts for a node. Returns the nodes for which something
+        differs."""
         before = self._pods.get(uid)
         if before == found:
             return []
@@ -83,7 +84,7 @@ class HealthPods:
         return nodes
 
     def remove(self, uid: str) -> list[str]:
-        """The node it was on, if it was known."""
+        """Removes one pod. Returns its node, if it was known."""
         found = self._pods.pop(uid, None)
         if found is None:
             return []

@@ -1,6 +1,6 @@
-"""What is seen of the cluster, kept as evidence: pods, nodes and heartbeats in, the evidence of changed nodes out.
+"""The observed state of the cluster as evidence: pods, nodes and heartbeats in, the evidence of changed nodes out.
 
-No verdicts here. Writers (the reflectors' threads) hold one lock over memory work only. The decider is woken when
+It knows no verdicts. Writers (the reflectors' threads) hold one lock for memory work only. The decider wakes when
 something has changed, takes the evidence of all changed nodes at once, and learns when time alone will change more.
 """
 
@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from extender.cluster import observed
-from extender.cluster.beats import Beats
-from extender.cluster.health_pods import Found, HealthPods, PodList, Speakers
+from extender.cluster.health_pods import Found, GatePods, HealthPods, PodList
+from extender.cluster.heartbeats import Heartbeats
 from extender.cluster.observed import NOTHING_MORE, Texts, Wanted
-from extender.cluster.starts import PodStarts
+from extender.cluster.pod_starts import PodStarts
 from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode
 from kube import contract
 
 log = logging.getLogger(__name__)
 
-AWAITED_S = 2.0  # first lists of what is not required, once nodes and pods are there
+AWAITED_S = 2.0  # for the first lists of optional inputs, once nodes and pods are there
 
 Listed = TypeVar("Listed", observed.Pod, observed.Node)
 Made = TypeVar("Made")
@@ -30,9 +30,9 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """evidence: of the nodes that have changed since the last batch; None for a node that is no more.
+    """The evidence of the nodes that have changed since the last batch; None for a node that is gone.
 
-    due_at: monotonic seconds at which to take the next one although nothing may happen; infinite if it needs none.
+    due_at: monotonic time at which to take the next one without a change; infinite if that is not needed.
     """
 
     evidence: dict[str, NodeEvidence | None]
@@ -40,22 +40,23 @@ class Batch:
 
 
 class Index:
-    """on_change(): called from any thread, outside the lock, when there is something to take; must not block.
+    """The evidence of all nodes. on_change(): called from any thread, outside the lock, when there is something to
+    take; must not block.
 
-    speakers: the health pods of each gate; their lists are told by `lists`, each of which must be there before anything
-    is given out. wanted: what gates read of conditions. kubelets, agents: the heartbeats of the kubelets, and of the
-    agents on the nodes; starts: how pods start; None where they are not looked at. awaited(): whether something beside
-    these is worth waiting for before anything is given out.
+    speakers: the health pods of each gate; their lists are returned by `lists`, and all must be there before any
+    evidence is given out. wanted: the conditions that gates read. kubelets, agents: heartbeats of the kubelets and of
+    the agents; starts: how pods start; None if not used. awaited(): whether an optional list is worth waiting for at a
+    start.
     """
 
     def __init__(
         self,
         *,
-        speakers: Sequence[Speakers],
+        speakers: Sequence[GatePods],
         on_change: Callable[[], None],
         wanted: Wanted = NOTHING_MORE,
-        kubelets: Beats | None = None,
-        agents: Beats | None = None,
+        kubelets: Heartbeats | None = None,
+        agents: Heartbeats | None = None,
         starts: PodStarts | None = None,
         awaited: Callable[[], bool] = lambda: False,
         monotonic: Callable[[], float] = time.monotonic,
@@ -69,7 +70,7 @@ class Index:
         self._starts = starts
         self._others_awaited = awaited
         self._lost: frozenset[str] = frozenset()  # by their kubelet's Lease
-        self._silent: frozenset[str] = frozenset()  # by their agent's
+        self._silent: frozenset[str] = frozenset()  # by their agent's Lease
         self._swallowing: Mapping[str, str] = {}  # by how pods start there
         self._monotonic = monotonic
         self._wall = wall
@@ -82,7 +83,7 @@ class Index:
             for pods in dict.fromkeys(one.pods for one in speakers)
         }
         self._unlisted = set(self._pods)
-        self._listed_at: float | None = None  # all of them and the nodes, monotonic
+        self._listed_at: float | None = None  # when all of them and the nodes were listed, monotonic
         self._given_out = False
         self._changed: dict[str, None] = {}  # a set that keeps its order
 
@@ -90,7 +91,7 @@ class Index:
 
     @property
     def lists(self) -> Mapping[str, PodList]:
-        """What is to be listed and watched of pods, by a name; each is filled by the three methods that take one."""
+        """Returns the pods to list and watch, by a name; the three methods with that name as an argument fill them."""
         first = {pods: next(one.gate for one in self._speakers if one.pods == pods) for pods in self._pods}
         return {"pods" if place == 0 else f"pods/{first[pods]}": pods for place, pods in enumerate(first)}
 
@@ -148,12 +149,13 @@ class Index:
                 self._change([name])
         self._wake()
 
-    # The decider.
+    # For the decider.
 
     def take(self, also: Iterable[str] = (), *, everything: bool = False) -> Batch | None:
-        """The evidence of all changed nodes, and of these, or of each there is; they count as unchanged from now on.
+        """Returns the evidence of all changed nodes, and of `also`, or of every node. They count as unchanged from now
+        on.
 
-        None before all lists are there: on half of the evidence all nodes would be closed.
+        Returns None before all lists are there: with half of the evidence all nodes would be closed.
         """
         with self._lock:
             if self._listed_at is None or self._awaited():
@@ -169,14 +171,14 @@ class Index:
         return batch
 
     def give_back(self, names: Iterable[str]) -> None:
-        """These could not be decided on: they are in the next batch again."""
+        """Takes back nodes that could not be decided: they are in the next batch again."""
         with self._lock:
             self._change(names)
 
-    # For people.
+    # For logs and the status API.
 
-    def silent(self) -> list[Speakers]:
-        """Of which no health pod is on any node, though there are nodes. None before all lists are there."""
+    def silent(self) -> list[GatePods]:
+        """Returns gates without a health pod on any node, if there are nodes. Empty before all lists are there."""
         with self._lock:
             if self._listed_at is None or not self._nodes:
                 return []
@@ -193,7 +195,7 @@ class Index:
         return observed.observed_node(node, born_at, self._wanted, self._texts)
 
     def _found(self, kept: HealthPods, pod: observed.Pod) -> Found | None:
-        """None for a pod that speaks for no node, or to no gate."""
+        """Returns None for a pod that is on no node, or counts for no gate."""
         daemon_set = observed.daemon_set(pod)
         if not pod.spec.node_name or not kept.wanted(daemon_set):
             return None
@@ -208,7 +210,7 @@ class Index:
         return Found(seen, self._texts.one(daemon_set))
 
     def _deleted_at(self, deleted_s: float | None, earlier: HealthPod | None) -> float:
-        """By the monotonic clock, and always the same."""
+        """Returns the deletion time by the monotonic clock, always the same for one pod."""
         if deleted_s is None:
             return -math.inf
         if earlier is not None and earlier.deleted:
@@ -230,16 +232,16 @@ class Index:
             self._listed_at = self._monotonic()
 
     def _awaited(self) -> bool:
-        """A process that starts shall not open for a moment what the one before knew to be lost or held, nor close what
-        that one knew to be exempt; nor wait for long."""
+        """Returns whether to wait for optional lists. A new process must not briefly open nodes that the previous one
+        knew to be lost or on hold, nor close nodes that are exempt; and it must not wait for long."""
         if self._given_out or self._listed_at is None or self._monotonic() >= self._listed_at + AWAITED_S:
             return False
         return any(beats.awaited for beats in self._of_both()) or self._others_awaited()
 
     def _look_at_beats(self) -> float:
-        """Finds whose beats have stopped, or no longer, if it is time to look; when to look again.
+        """Checks heartbeats if it is time. Returns when to check again.
 
-        Agents after kubelets, as a kubelet that is lost is the second signal.
+        Agents come after kubelets, because a lost kubelet is the second signal.
         """
         due_at = agents_due_at = math.inf
         lost, silent = self._lost, self._silent
@@ -253,7 +255,7 @@ class Index:
         return min(due_at, agents_due_at)
 
     def _look_at_starts(self) -> float:
-        """When to look again."""
+        """Checks starts of pods. Returns when to check again."""
         if self._starts is None:
             return math.inf
         before = self._swallowing
@@ -261,29 +263,28 @@ class Index:
         self._change(name for name in {**before, **self._swallowing} if before.get(name) != self._swallowing.get(name))
         return due_at
 
-    def _of_both(self) -> Iterable[Beats]:
+    def _of_both(self) -> Iterable[Heartbeats]:
         return (beats for beats in (self._kubelets, self._agents) if beats is not None)
 
     def _only_its_lease(self, name: str) -> bool:
         node = self._nodes.get(name)
         return node is not None and node.ready != contract.STATUS_UNKNOWN
 
-    # Outside of the lock.
+    # Outside the lock.
 
     def _heard(self) -> None:
-        """What is heard of pods and nodes is heard of the kubelets' API server."""
+        """Records that the kubelets' API server has answered, because it serves pods and nodes, too."""
         if self._kubelets is not None:
-            self._kubelets.heard()
+            self._kubelets.answered()
 
     def _wake(self, *, listed: bool = False) -> None:
-        """listed: an empty list says something too, namely that it is there."""
+        """Wakes the decider. listed: also without changed nodes, because an empty list counts as read."""
         if (listed or self._changed) and self._listed_at is not None:
             self._on_change()
 
 
 def _each(make: Callable[[Listed], Made], listed: Iterable[Listed]) -> Iterator[Made]:
-    """What is made of each. Of one that we cannot read nothing is known then; all others are not to suffer for it, as
-    they would if its whole list were refused."""
+    """Translates each object. An unreadable one counts as unknown; refusing its whole list would hurt all others."""
     for one in listed:
         try:
             yield make(one)

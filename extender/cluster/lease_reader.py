@@ -1,8 +1,8 @@
-"""Reads Leases (of kubelets, of agents) beside their watch, when that has had nothing to tell for too long.
+"""Lists Leases (of kubelets, of agents) when their watch has been silent for too long.
 
-A watch tells nothing about the last kubelet that stops, so nothing could be said of it. A list can: it shows that the
-API server (and its etcd, as lists are quorum reads) answers, and which Leases have still not moved. Where many kubelets
-live one is always heard, and nothing is read here unless their watch is broken.
+A watch sends nothing about the last kubelet that stops, so its age could never count. A list shows that the API server
+(and etcd, as lists are quorum reads) answers, and which Leases have not moved. With many kubelets some Lease always
+moves, and nothing is listed here unless their watch is broken.
 """
 
 import logging
@@ -21,11 +21,12 @@ from kube.listing import Page
 log = logging.getLogger(__name__)
 
 PAGE_SIZE = 500
-PAGE_S = 1.0  # a list of more pages than one is asked for no sooner than so long after the last one for each of them
+PAGE_S = 1.0  # a list of several pages is requested again only after so long for each page
 PAUSE_MAX_S = 5.0
-STUCK_AFTER_S = 60.0  # two calls of at most 10 s, and what has no deadline of ours: names, a plugin's credentials
+# two calls of at most 10 s, plus name resolution and credential plugins, which have no deadline of readygate's
+STUCK_AFTER_S = 60.0
 RETRY = Backoff(first_s=1.0, limit_s=32.0, jitter=0.5)
-EARLY_S = 5.0  # after a failure, where the reflectors have heard from the API server since
+EARLY_S = 5.0  # after a failure, if the reflectors have received an answer since
 
 
 class Lister(Protocol):
@@ -36,17 +37,17 @@ class Lister(Protocol):
 
 
 class Reading(Protocol):
-    """The part of cluster.beats.Beats that is used here."""
+    """The part of cluster.heartbeats.Heartbeats that is used here."""
 
     def leases_due_at(self) -> float: ...
     def read_leases(self, leases: Sequence[observed.Lease], began: float) -> None: ...
     def leases_unread(self) -> None: ...
-    def heard_since(self) -> bool: ...
+    def answered_since(self) -> bool: ...
 
 
 class LeaseReader:
-    """A Service with one thread, which calls turn(). look_every_s: how soon a list is read that has become due, less
-    than what is then left of the time after which who reads it counts as blind."""
+    """A Service with one thread, which calls turn(). look_every_s: how soon a list is read after it became due; less
+    than what then remains of BLIND_LIMIT_S."""
 
     name = "lease-reader"
 
@@ -73,8 +74,8 @@ class LeaseReader:
         self.healthy = self._loop.healthy
 
     def turn(self) -> float:
-        """Reads if it is time to; seconds until it must be called again."""
-        not_before = self._early if self._beats.heard_since() else self._not_before
+        """Lists if it is time to. Returns the seconds until the next call."""
+        not_before = self._early if self._beats.answered_since() else self._not_before
         wait_s = max(self._beats.leases_due_at(), not_before) - self._monotonic()
         if wait_s > 0:
             return min(wait_s, self._look_every_s)
@@ -97,7 +98,8 @@ class LeaseReader:
         return self._look_every_s
 
     def _read(self) -> tuple[float, list[observed.Lease], int]:
-        """When all of them were asked for, and in how many pages: these are of one version, that of the first."""
+        """Returns the Leases, when they were requested, and the number of pages. All pages are of the version of the
+        first."""
         began, page = self._first()
         leases, pages = list(page.items), 1
         while page.more:
@@ -105,14 +107,14 @@ class LeaseReader:
             pages += 1
             try:
                 page = self._lister.page(limit=PAGE_SIZE, more=page.more)
-            except Gone:  # that version was given up while we read: in one piece, which cannot be
+            except Gone:  # that version was compacted in the meantime: one page, which cannot be
                 began = self._monotonic()
                 leases, page = [], self._lister.page(limit=None)
             leases.extend(page.items)
         return began, leases, pages
 
     def _first(self) -> tuple[float, Page[observed.Lease]]:
-        """Twice at first, as the connection may have been idle for long and be gone."""
+        """The first page has a second try, because the idle connection may be closed."""
         began = self._monotonic()
         try:
             return began, self._lister.page(limit=PAGE_SIZE)

@@ -1,8 +1,8 @@
-"""What the extender reads of objects that say nothing of a node's health: JSON keys only. Pure.
+"""JSON keys of the objects that say nothing of a node's health. Pure.
 
-DaemonSets say where health pods can run, one ConfigMap what operators have ordered, the rest which CSI driver serves a
-claim, and which devices a ResourceClaim asks for. As in `observed`, a field of the wrong type makes the reflector skip
-the object.
+DaemonSets show where health pods can run, one ConfigMap holds the orders, and the others show which CSI driver serves a
+claim and which devices a ResourceClaim requests. As in `observed`, a field of a wrong type makes the reflector skip the
+object.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ class ConfigMap(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def entries(self) -> dict[str, object]:
-        """None stands for what is no text: kubectl puts it there if a file is not UTF-8."""
+        """Returns the entries; None for a value that is no text, as kubectl writes for a file that is not UTF-8."""
         return {**dict.fromkeys(self.binary or ()), **(self.data or {})}
 
 
@@ -110,14 +110,15 @@ class Volume(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def driver(self) -> str:
-        """Of a volume of a plugin that Kubernetes had in its own tree: who made it. Empty for one of no driver."""
+        """Returns the CSI driver, for a volume of a former in-tree plugin the driver that serves it now. "" for
+        none."""
         if self.spec.csi is not None:
             return self.spec.csi.driver
         return (self.metadata.annotations or {}).get(PROVISIONED_BY, "")
 
 
 class StorageClass(msgspec.Struct, frozen=True, gc=False):
-    """provisioner: the name of the CSI driver."""
+    """A StorageClass. provisioner: the name of the CSI driver."""
 
     metadata: BareMeta
     provisioner: str = ""
@@ -147,7 +148,7 @@ class _Request(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def choices(self) -> Iterator[tuple[str, _Exactly]]:
-        """What may be allocated, by the name that the result of an allocation gives it."""
+        """Returns the possible allocations by the name that the result of an allocation has."""
         if self.exactly is not None:
             yield self.name, self.exactly
         for one in self.first_available or ():
@@ -163,7 +164,7 @@ class _ResourceClaimSpec(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def choices(self) -> dict[str, _Exactly] | None:
-        """Of all requests; None if one is of a form that a later Kubernetes has."""
+        """Returns the choices of all requests; None if one has a form of a later Kubernetes."""
         each = [dict(one.choices) for one in self.devices.requests or ()]
         return None if not all(each) else {name: one for choices in each for name, one in choices.items()}
 
@@ -192,7 +193,7 @@ class ResourceClaim(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def requests(self) -> tuple[devices.Request, ...] | None:
-        """Once it is allocated: what was. None where its form is not known here."""
+        """Returns the allocated requests once the claim is allocated. None for an unknown form."""
         allocation = None if self.status is None else self.status.allocation
         if allocation is None:
             return _requests(self.spec)
@@ -214,7 +215,7 @@ class ResourceClaimTemplate(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def requests(self) -> tuple[devices.Request, ...] | None:
-        """Of the claims that are made from it."""
+        """Returns the requests of claims that are made from the template."""
         return _requests(self.spec.spec)
 
 
@@ -241,7 +242,7 @@ def _requests(spec: _ResourceClaimSpec) -> tuple[devices.Request, ...] | None:
 
 
 def _admitted(selectors: Sequence[_Selector] | None) -> Drivers:
-    """Whose devices all of them admit."""
+    """Returns the drivers that all of the selectors admit."""
     found: Drivers = None
     for one in selectors or ():
         found = both(found, drivers_of(one.cel.expression) if one.cel is not None else None)

@@ -1,7 +1,7 @@
-"""What the extender reads of a Pod, a Node and a Lease: JSON keys, and their translation into the words of
-`policy.evidence` and `heartbeat`. Pure.
+"""JSON keys of a Pod, a Node and a Lease, and their translation into the values of `policy.evidence` and `lease_age`.
+Pure.
 
-A field of the wrong type makes the reflector skip the object, never stop its stream.
+A field of a wrong type makes the reflector skip the object and never stops its stream.
 """
 
 import math
@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from component.text import one_line
-from extender.cluster.heartbeat import Renewal
+from extender.cluster.lease_age import Renewal
 from extender.policy.evidence import (
     TOLD_HEALTHY,
     TOLD_HELD_CLOSED,
@@ -32,7 +32,7 @@ FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 DEFAULT_LEASE_DURATION_S = 40.0  # the kubelet's nodeLeaseDurationSeconds
 TEXTS_MAX = 65_536
 YEAR_10000 = 253_402_300_800.0  # seconds since the epoch; RFC 3339 cannot write it
-# Node conditions that whoever drains or repairs a node sets: reserved names (enhancement 5683).
+# Node conditions that are set while a node is drained or repaired: reserved names (enhancement 5683).
 OUT_OF_SERVICE = frozenset({"DrainInProgress", "Drained", "MaintenancePlanned", "MaintenanceInProgress"})
 
 
@@ -98,10 +98,10 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What gates read beside what every verdict needs. Of all else a change is no change here: kubelets repeat each
-    condition of a node every five minutes, with another heartbeat and often another message.
+    """The conditions that gates read besides those that every verdict needs. Changes of other conditions are ignored:
+    kubelets repeat each condition of a node every five minutes, with another heartbeat and often another message.
 
-    pod, node: types of conditions. aging: types of a node's whose heartbeat is read, too.
+    pod, node: types of conditions. aging: types of node conditions whose heartbeat is read, too.
     """
 
     pod: frozenset[str] = frozenset()
@@ -114,7 +114,8 @@ NO_CONDITIONS: Mapping[str, str] = {}
 
 
 class Texts:
-    """One object for equal texts: thousands of nodes say the same. What is unique costs an entry, so it is bounded."""
+    """One object for equal texts: thousands of nodes have the same. A unique text costs an entry, so the table is
+    bounded."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
@@ -127,12 +128,12 @@ class Texts:
     def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
         if len(self._texts) + 2 * len(labels) > TEXTS_MAX:
             self._texts.clear()
-        one = self._texts.setdefault  # not by one(): a node has thirty of these, and at a start all nodes come at once
+        one = self._texts.setdefault  # inlined: a node has thirty of these, and at a start all nodes come at once
         return {one(key, key): one(value, value) for key, value in labels.items()}
 
 
 def daemon_set(pod: Pod) -> str:
-    """Name of the DaemonSet that controls it, or ""."""
+    """Returns the name of the DaemonSet that controls the pod, or ""."""
     return daemon_set_of(pod.metadata.owner_references)
 
 
@@ -144,18 +145,18 @@ def health_pod(
     wanted: Wanted = NOTHING_MORE,
     texts: Texts | None = None,
 ) -> HealthPod:
-    """A pod that is on a node, as verdicts see it.
+    """Translates a pod on a node.
 
-    node_uid: of the Node it is on as known now, or "". deleted_s, deleted_at: as deleted_s() gives it, and by the
-    monotonic clock.
+    node_uid: of its Node as known now, or "". deleted_s, deleted_at: as deleted_s() returns it, and by the monotonic
+    clock.
     """
     meta, one = pod.metadata, (texts or Texts()).one
-    # Of two of a type the first counts, as in Kubernetes.
+    # The first of two conditions of one type counts, as in Kubernetes.
     conditions = {condition.type: condition for condition in reversed(pod.status.conditions or ())}
     ready = conditions.get(contract.CONDITION_READY)
     containers_ready = conditions.get(contract.CONDITION_CONTAINERS_READY)
     node_healthy = conditions.get(contract.CONDITION_NODE_HEALTHY)
-    faulty = _faulty(node_healthy, ready)  # ours first: it knows the check, the kubelet only the container
+    faulty = _faulty(node_healthy, ready)  # readygate's own first: it knows the check, the kubelet only the container
     return HealthPod(
         name=f"{meta.namespace}/{meta.name}",
         uid=meta.uid,
@@ -182,10 +183,11 @@ def health_pod(
 
 
 def deleted_s(pod: Pod) -> float | None:
-    """When the pod was told to end, seconds since the epoch; None if it was not, or that cannot be read.
+    """Returns when the deletion of the pod was requested, in seconds since the epoch; None if it was not, or is
+    unreadable.
 
-    deletionTimestamp lies by the grace period after it, also when that was shortened since. With a grace of centuries,
-    which the API server takes from whoever may delete the pod, it lies anywhere: its sum of both has no room.
+    deletionTimestamp is later by the grace period, also when that was shortened since. The API server accepts a grace
+    of centuries, so the difference may be anything.
     """
     try:
         ends_s = parse_time(pod.metadata.deletion_timestamp)
@@ -196,7 +198,7 @@ def deleted_s(pod: Pod) -> float | None:
 
 
 def _faulty(*conditions: Condition | None) -> Condition | None:
-    """The first that is not True."""
+    """Returns the first condition that is not True."""
     there = (condition for condition in conditions if condition is not None)
     return next((condition for condition in there if condition.status != contract.STATUS_TRUE), None)
 
@@ -206,13 +208,13 @@ def _words(condition: Condition) -> str:
 
 
 def _beside(ours: Condition | None) -> str:
-    """What our condition says beside that the node is healthy, "" for nothing."""
+    """Returns what readygate's condition says besides that the node is healthy, "" for nothing."""
     said = "" if ours is None else ours.message
     return said.removeprefix(contract.HEALTHY_BUT) if said.startswith(contract.HEALTHY_BUT) else ""
 
 
 def age_s(node: Node, wall: float) -> float:
-    """Seconds since the Node object was made, 0 if that is unknown. wall: seconds since the epoch."""
+    """Returns the age of the Node object in seconds, 0 if unknown. wall: seconds since the epoch."""
     try:
         made = datetime.fromisoformat(node.metadata.creation_timestamp or "")
     except ValueError:
@@ -223,11 +225,11 @@ def age_s(node: Node, wall: float) -> float:
 def observed_node(
     node: Node, born_at: float, wanted: Wanted = NOTHING_MORE, texts: Texts | None = None
 ) -> ObservedNode:
-    """born_at: monotonic seconds when the Node object was made."""
+    """Translates a Node. born_at: monotonic time when the Node object was created."""
     texts = texts or Texts()
     meta, ready, kept = node.metadata, None, []
     away = told_good = False
-    for one in node.status.conditions or ():  # once: at a start all nodes come together
+    for one in node.status.conditions or ():  # one loop: at a start all nodes come together
         kind = one.type
         if kind == contract.CONDITION_NODE_HEALTHY:
             told_good = told_good or _tells_good(one)
@@ -259,8 +261,8 @@ def observed_node(
 
 
 def _tells_good(ours: Condition) -> bool:
-    """Whether what one of us wrote of a node says that it was healthy once. That a gate closes it says so too, but for
-    want of a first good health pod, or by an order."""
+    """Returns whether readygate's condition on the Node shows that it was healthy once. A condition that a gate has
+    closed it shows that, too, unless the reason is a missing first health pod, or an order."""
     if ours.status == contract.STATUS_TRUE:
         return ours.reason == TOLD_HEALTHY
     return ours.reason not in ("", TOLD_NOT_YET_HEALTHY, TOLD_HELD_CLOSED)
@@ -278,18 +280,18 @@ def _observed_condition(condition: Condition, wanted: Wanted, texts: Texts) -> O
 
 
 def pod_written(pod: Pod) -> str | None:
-    """When a condition of it changed last, as its kubelet says."""
+    """Returns when the kubelet last changed a condition of the pod."""
     return max((one.last_transition_time or "" for one in pod.status.conditions or ()), default=None)
 
 
 def node_written(node: Node) -> str | None:
-    """When its kubelet told of a condition last: every five minutes at least."""
+    """Returns when the kubelet last wrote a condition of the Node: every five minutes at least."""
     conditions = node.status.conditions or ()
     return max((one.last_heartbeat_time or one.last_transition_time or "" for one in conditions), default=None)
 
 
 def renewal(lease: Lease) -> Renewal:
-    """The Lease in kube-node-lease is named after its node."""
+    """Translates a Lease in kube-node-lease, whose name is its node's."""
     duration_s = lease.spec.lease_duration_seconds
     return Renewal(
         lease.metadata.name,
@@ -299,6 +301,6 @@ def renewal(lease: Lease) -> Renewal:
 
 
 def listed_renewal(lease: Lease) -> Renewal:
-    """The same with the API server's time, which says something beside that of others only."""
+    """Translates a listed Lease, with the API server's time, which is useful only in comparison with other Leases."""
     written = max((fields.time or "" for fields in lease.metadata.managed_fields or ()), default="")
     return replace(renewal(lease), written=written)

@@ -1,6 +1,6 @@
 """Which CSI driver serves a claim: look-ups for requests, in dictionaries that the reflectors' threads fill.
 
-No lock: each dictionary has one writer, and a reader needs no two of them to be of the same moment.
+There is no lock: each dictionary has one writer, and readers need no two of them from the same moment.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,9 +13,9 @@ _Claim = tuple[str, str]  # namespace, name
 
 
 class Volumes:
-    """Claims, volumes and storage classes of the cluster, as far as they tell a driver.
+    """Claims, volumes and storage classes of the cluster, reduced to what identifies a driver.
 
-    missing: which lists have not come yet, by the names of their caches. on_listed(): one has.
+    missing: lists that have not come yet, by the names of their caches. on_listed(): called when one has come.
     """
 
     def __init__(self, on_listed: Callable[[], None] = lambda: None) -> None:
@@ -26,7 +26,8 @@ class Volumes:
         self.missing: frozenset[str] = frozenset({CLAIMS, VOLUMES, STORAGE_CLASSES})
 
     def driver_of_claim(self, namespace: str, name: str) -> str | None:
-        """By its volume, or by its storage class while it has none yet. "" if no driver does, None if nothing tells."""
+        """Returns the driver by the claim's volume, or by its storage class while it has no volume. "" if no driver
+        serves it, None if unknown."""
         found = self._claims.get((namespace, name))
         if found is None:
             return None

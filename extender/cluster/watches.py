@@ -1,9 +1,9 @@
-"""Which lists are kept: the reflectors that fill the index, what is around the nodes, and the volumes.
+"""The reflectors that fill the index, the inputs of placement, volumes, devices and starts of pods.
 
-The Nodes, each list of health pods (one however many gates read it), the Leases; then DaemonSets, orders, and what
-tells of volumes, of devices, and of how pods start. Without the word of the first two kinds no verdict is given. All
-others are not required: where they cannot be had, what was last known stays, and at a start they are waited for only as
-long as Leases are.
+They list and watch the Nodes, each list of health pods (one list for all gates that use it) and the Leases; then
+DaemonSets, orders, and what identifies volumes, devices and starts of pods. No verdict is given without the first two.
+All others are optional: if they cannot be read, the last known state stays, and a start waits for them only as long as
+for Leases.
 """
 
 import math
@@ -14,31 +14,31 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from component.lifecycle import Service
 from extender.cluster import objects, observed
-from extender.cluster.around import ORDERS, Around, daemon_sets_of
-from extender.cluster.beats import Beats
 from extender.cluster.devices import CLAIM_TEMPLATES, DEVICE_CLASSES, RESOURCE_CLAIMS, Devices
+from extender.cluster.heartbeats import Heartbeats
 from extender.cluster.index import Index
 from extender.cluster.lease_reader import LeaseReader
-from extender.cluster.starts import SELECTOR, STARTS, PodStarts, StartingPod
+from extender.cluster.placement_inputs import ORDERS, PlacementInputs, daemon_sets_of
+from extender.cluster.pod_starts import SELECTOR, STARTS, PodStarts, StartingPod
 from extender.cluster.volumes import CLAIMS, STORAGE_CLASSES, VOLUMES, Volumes
 from kube import contract, paths
 from kube.client import Client
-from kube.lag import News
 from kube.listing import HasMetadata
-from kube.peers import Peers
 from kube.reflector import ListerWatcher, Reflector
+from kube.server_health import ServerHealth
+from kube.staleness import News
 
 NODES, LEASES, AGENTS = "nodes", "leases", "agents"
 AGENTS_LOOK_S = 1.0  # their ages count by readings that are at most 4 s apart
-LEASES_REST_S = 0.25  # hundreds a second in a large cluster, and ages are looked at once a second
-# A right that is missing does not come by waiting for it.
+LEASES_REST_S = 0.25  # a large cluster has hundreds a second, and ages are checked once a second
+# Waiting does not grant a missing right.
 NOT_AWAITED = frozenset({"errors.Forbidden", "errors.NotFound", "errors.Unauthorized"})
 
 T = TypeVar("T", bound=HasMetadata)
 
 
 class Cache(Service, Protocol):
-    """What is asked of a reflector here."""
+    """The part of a reflector that is used here."""
 
     @property
     def synced(self) -> bool: ...
@@ -50,7 +50,7 @@ class Cache(Service, Protocol):
 
 
 class Nodes(Protocol):
-    """Who else is told of the Nodes."""
+    """Another receiver of the Nodes."""
 
     def replace(self, nodes: Sequence[observed.Node], /) -> None: ...
     def upsert(self, node: observed.Node, /) -> None: ...
@@ -66,8 +66,10 @@ class _Store(NamedTuple):
 
 
 class Watches:
-    """caches: by name. required: those without whose word no verdict is given. leases: the reflector of Leases, once
-    heartbeats() was called; agents: that of the agents' ones, alike; starts: that of pods that start. Starts nothing.
+    """All reflectors. Starts nothing.
+
+    caches: by name. required: without their answers no verdict is given. leases: the reflector of kubelets' Leases,
+    after heartbeats(); agents: that of agents' Leases; starts: that of pods that start.
     """
 
     def __init__(self, client: Client, *, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -79,12 +81,12 @@ class Watches:
         self.agent_reader: LeaseReader | None = None
         self.starts: Reflector[StartingPod] | None = None
         self._client = client
-        self._peers = Peers()
+        self._peers = ServerHealth()
         self._monotonic = monotonic
 
     def nodes(self, index: Index, also: Nodes | None = None) -> None:
-        """And their health pods. also: is told of the Nodes before the index is, so that it knows all that is decided
-        on."""
+        """Adds the Nodes and their health pods. also: receives the Nodes before the index, so that it knows every
+        decided node."""
         for name, pods in index.lists.items():
             store = _Store(
                 partial(index.replace_pods, pods), partial(index.upsert_pod, pods), partial(index.remove_pod, pods)
@@ -100,7 +102,7 @@ class Watches:
         self._keep(NODES, lister_of_nodes, store, stated=News(_uid, observed.node_written))
         self.required = tuple(self.caches)
 
-    def heartbeats(self, kubelets: Beats) -> None:
+    def heartbeats(self, kubelets: Heartbeats) -> None:
         leases = paths.leases(contract.NAMESPACE_NODE_LEASE)
         self.lease_reader = LeaseReader(self._lister(leases, observed.Lease), kubelets, monotonic=self._monotonic)
         self.leases = self._keep(
@@ -111,8 +113,8 @@ class Watches:
             stated=lambda lease: lease.spec.renew_time,
         )
 
-    def heartbeats_of_agents(self, agents: Beats, namespace: str) -> None:
-        """The Leases of the agents on the nodes, in the namespace of their health pods."""
+    def heartbeats_of_agents(self, agents: Heartbeats, namespace: str) -> None:
+        """Adds the Leases of the agents, in the namespace of their health pods."""
         leases = paths.leases(namespace)
         self.agent_reader = LeaseReader(
             self._lister(leases, observed.Lease), agents, look_every_s=AGENTS_LOOK_S, monotonic=self._monotonic
@@ -120,17 +122,19 @@ class Watches:
         store = _Store(agents.replace, agents.upsert, agents.remove)
         self.agents = self._keep(AGENTS, self._lister(leases, observed.Lease), store, rest_s=LEASES_REST_S)
 
-    def around(self, around: Around, namespace: str = contract.NAMESPACE) -> None:
-        """DaemonSets, and the orders in our own namespace."""
-        for where in around.namespaces:
+    def placement_inputs(self, inputs: PlacementInputs, namespace: str = contract.NAMESPACE) -> None:
+        """Adds DaemonSets, and the orders in readygate's namespace."""
+        for where in inputs.namespaces:
             store = _Store(
-                partial(around.replace_daemon_sets, where), around.upsert_daemon_set, around.remove_daemon_set
+                partial(inputs.replace_daemon_sets, where),
+                inputs.upsert_daemon_set,
+                inputs.remove_daemon_set,
             )
             lister = self._lister(paths.daemon_sets(where), objects.DaemonSet)
             self._keep(daemon_sets_of(where), lister, store)
-        if around.config_map is not None:
-            store = _Store(around.replace_orders, around.upsert_orders, around.remove_orders)
-            selector = f"metadata.name={around.config_map}"
+        if inputs.config_map is not None:
+            store = _Store(inputs.replace_orders, inputs.upsert_orders, inputs.remove_orders)
+            selector = f"metadata.name={inputs.config_map}"
             path = paths.config_maps(namespace)
             self._keep(ORDERS, self._lister(path, objects.ConfigMap, field_selector=selector), store)
 
@@ -152,7 +156,7 @@ class Watches:
         self._keep(DEVICE_CLASSES, self._lister(paths.device_classes(), objects.DeviceClass), store)
 
     def pod_starts(self, starts: PodStarts) -> None:
-        """In all namespaces."""
+        """Adds pods that start, of all namespaces."""
         store = _Store(starts.replace, starts.upsert, starts.remove)
         lister = self._lister(paths.pods(), StartingPod, field_selector=SELECTOR)
         self.starts = self._keep(STARTS, lister, store)
@@ -161,13 +165,13 @@ class Watches:
         """As Reflector.list_ahead_s, of the pods that start."""
         return None if self.starts is None else self.starts.list_ahead_s
 
-    def heard_at(self) -> float:
-        """When one of them was last told how things are, among those that often are; monotonic seconds."""
+    def answered_at(self) -> float:
+        """Returns the monotonic time of the last answer to one of the frequent watches."""
         words = (one.last_word for one in (self.starts, self.leases) if one is not None)
         return max((word for word in words if word is not None), default=-math.inf)
 
     def awaited(self, missing: Collection[str]) -> bool:
-        """Whether one of these, whose first list has not come, may come soon."""
+        """Returns whether the first list of one of these may come soon."""
         return any(NOT_AWAITED.isdisjoint(self.caches[name].counters) for name in missing)
 
     def _lister(

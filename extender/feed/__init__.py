@@ -1,15 +1,15 @@
-"""The snapshot and what is remembered, told by the process that answers kube-scheduler to one that shows it to people,
+"""The feed: the process that answers kube-scheduler sends its snapshot and history to the process of the status API,
 over a unix socket.
 
-    mirror      the people's end: follows, keeps the newest board and status, connects again
-    publisher   the verbs' end: one thread for all who follow
-    follower    what is still to be told to one who follows
-    place       the socket's path: who may have it, who may connect
-    wire        the frames; pure
+    server       the sending end: one thread for all clients
+    client       one connection of the server, and what it has not been sent yet
+    replica      the receiving end: keeps the newest board and status, and connects again
+    socket_path  the socket's path: which process owns it, which user may connect
+    status       what the sending process reports of itself; pure
+    wire         the frames; pure
 
-Guaranteed: with nobody connected nothing is done; one who reads slowly or not at all holds nobody, its memory is
-bounded, and it is cut; a reload hands the path over without a moment in which it leads nowhere; what follows sees
-whole snapshots only.
+Guaranteed: without a client nothing is done. A slow client delays nothing, its memory is bounded, and it is cut. A
+reload hands the path over without a moment in which it leads nowhere. A replica sees whole snapshots only.
 
-Imported by `services` (publisher) and `people` (mirror).
+Imports `config`, `policy`, `verbs` and `why`. Imported by `process` (server, status) and `web` (replica, status).
 """

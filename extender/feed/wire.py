@@ -1,8 +1,8 @@
-"""Pure: the frames of the feed. Four bytes of length, big-endian, then MessagePack; only the publisher sends.
+"""Pure: the frames of the feed. Four bytes of length, big-endian, then MessagePack; only the server sends.
 
     Hello, Ruled, Said, Ordered, then the snapshot as Changes against an empty one, Complete
     from then on: Changes and Complete when decisions have changed, Ordered when orders have, Said each second, Beats
-    now and then; Remembered: all that is, in pieces that begin with Anew, then what comes to it
+    now and then; Remembered: the whole history in pieces that begin with Reset, then what is added to it
 
 Times are seconds of the monotonic clock, which all processes of a machine share.
 """
@@ -13,36 +13,36 @@ from itertools import islice
 
 import msgspec
 
+from extender.config.settings import Settings
+from extender.feed.status import Status
 from extender.policy.decision import CapState, Decision, GateState, HeldBy, Severity, Storm
+from extender.policy.layered_map import LayeredMap
 from extender.policy.orders import Order, Orders
-from extender.policy.overlay import Overlay
 from extender.policy.snapshot import Snapshot
-from extender.settings import Settings
-from extender.status import Status
 from extender.why.entries import Entry, PodRecord
 
-PROTOCOL = 4  # both ends are of one release, but for the moments of an update
+PROTOCOL = 4  # both ends are of one release, except during an update
 PIECE_NODES = 500  # of one frame: encoding holds the interpreter, and a filter call waits for it
-PIECE_ENTRIES = 200  # of what is remembered, and
-PIECE_NAMES = 20_000  # what they hold, in names of five bytes; one pod may have 65,536
+PIECE_ENTRIES = 200  # of the history, and
+PIECE_NAMES = 20_000  # their limit in names of five bytes; one pod may have 65,536
 FRAME_LIMIT_BYTES = 16 * 2**20
 OTHER_RELEASE = "it is of another release: update both to the same one"
 _LENGTH_BYTES = 4
 
 
 class FeedError(Exception):
-    """The feed cannot be had or understood. One line with cause and remedy."""
+    """The feed cannot be used or decoded. One line with cause and remedy."""
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello", array_like=True):
-    """The first frame. pid: of the process that publishes."""
+    """The first frame. pid: of the sending process."""
 
     protocol: int
     pid: int
 
 
 class Ruled(msgspec.Struct, frozen=True, tag="ruled", array_like=True):
-    """What is decided by. settings: of the configuration what an answer follows from; all else as if not given."""
+    """The settings behind the decisions, without those that no answer depends on."""
 
     settings: Settings
 
@@ -59,7 +59,7 @@ class Ruled(msgspec.Struct, frozen=True, tag="ruled", array_like=True):
 
 
 class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A node and its Decision, but for what only the one who decides needs."""
+    """A node and its Decision, without the fields that only the decider needs."""
 
     node: str
     reason: str
@@ -86,7 +86,7 @@ class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
         )
 
     def decision(self) -> Decision:
-        """Reasons are few, and one object each."""
+        """Returns the decision. Reasons are few, and one object each."""
         return Decision(
             sys.intern(self.reason),
             self.pod,
@@ -100,7 +100,7 @@ class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Gate(msgspec.Struct, frozen=True, array_like=True):
-    """A GateState but for its decisions."""
+    """A GateState without its decisions."""
 
     name: str
     armed: bool
@@ -110,7 +110,7 @@ class Gate(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Changes(msgspec.Struct, frozen=True, tag="changes", array_like=True):
-    """Part of what has changed at one gate; counts only when Complete follows. gone: nodes that are no more."""
+    """Part of the changes at one gate; it counts only when Complete follows. gone: removed nodes."""
 
     gate: str
     rows: list[Row]
@@ -118,14 +118,14 @@ class Changes(msgspec.Struct, frozen=True, tag="changes", array_like=True):
 
 
 class Complete(msgspec.Struct, frozen=True, tag="complete", array_like=True):
-    """All changes since the last one make the next snapshot. gates: all there are, in their order. cap: as there."""
+    """All changes since the last one make the next snapshot. gates: all gates, in their order. cap: of all together."""
 
     gates: list[Gate]
     cap: int | None = None
 
 
 class Ordered(msgspec.Struct, frozen=True, tag="ordered", array_like=True):
-    """What operators have ordered."""
+    """The orders of operators."""
 
     entries: tuple[Order, ...]
     faults: tuple[str, ...]
@@ -149,7 +149,7 @@ class Beats(msgspec.Struct, frozen=True, tag="beats", array_like=True):
 
 
 class Remembered(msgspec.Struct, frozen=True, tag="remembered", array_like=True):
-    """Part of what is remembered, to be applied in order."""
+    """Part of the history, to be applied in order."""
 
     entries: list[Entry]
 
@@ -165,9 +165,10 @@ def write(frame: Frame) -> bytes:
 
 
 def changes(before: Snapshot, after: Snapshot) -> Iterator[Frame | None]:
-    """From one snapshot's decisions to another's; ends with Complete. None is a rest: a piece in which nothing changed.
+    """Yields the changes from one snapshot's decisions to another's; ends with Complete. None is a pause: a piece
+    without changes.
 
-    What has not changed is the same object in both.
+    Unchanged objects are the same in both.
     """
     for name, state in after.gates.items():
         known = before.gates.get(name, GateState(name)).decisions
@@ -193,20 +194,20 @@ def _changes_of(gate: str, before: Mapping[str, Decision], after: Mapping[str, D
 
 
 def _differing(before: Mapping[str, Decision], after: Mapping[str, Decision]) -> Iterable[str]:
-    if isinstance(after, Overlay):
+    if isinstance(after, LayeredMap):
         return after.differing(before)
     return {**dict.fromkeys(before), **dict.fromkeys(after)}
 
 
 def beats(of: Mapping[str, float]) -> Iterator[Frame]:
-    """In pieces, as changes()."""
+    """Yields pieces, as changes()."""
     items = iter(of.items())
     while piece := dict(islice(items, PIECE_NODES)):
         yield Beats(piece)
 
 
 def remembered(entries: Iterable[Entry]) -> Iterator[Frame]:
-    """In pieces, as changes()."""
+    """Yields pieces, as changes()."""
     piece: list[Entry] = []
     names = 0
     for entry in entries:
@@ -226,7 +227,7 @@ class Reader:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are whole by now. Raises FeedError; then nothing more is to be read."""
+        """Returns the complete frames. Raises FeedError; then nothing more may be read."""
         self._buffer += data
         frames = []
         at = 0

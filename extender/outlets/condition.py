@@ -1,10 +1,9 @@
-"""The condition readygate.dev/NodeHealthy of the Nodes, for whoever looks at a Node: the thread that writes it.
+"""The thread that writes the condition readygate.dev/NodeHealthy of the Nodes.
 
-It looks at the newest snapshot by itself, once a second, and compares what the condition is to say with what the Node
-says: what an earlier writer left is not written again while it is true and fresh. Guaranteed: (1) the leader alone
-writes, and asks whether it is before each write; (2) our one condition of the Node with the uid that was looked at, and
-nothing else of it; (3) a bounded number of writes a second, what has changed first; (4) nothing while verdicts are
-not to be given, for want of news.
+Once a second it compares the newest snapshot with what the Nodes say: a condition of an earlier writer is not written
+again while it is true and fresh. Guaranteed: (1) only the leader writes, and checks that it leads before each write;
+(2) it writes this one condition of the Node with the observed uid, and nothing else; (3) the writes a second are
+bounded, and changes come first; (4) nothing is written while verdicts must not be given because data is stale.
 """
 
 import logging
@@ -18,9 +17,9 @@ from typing import NamedTuple, Protocol
 from component.loop import LOG_AGAIN_S, Loop
 from extender.outlets import wire
 from extender.outlets.election import WRITE_S
-from extender.outlets.marks import Mark
-from extender.outlets.standing import Standing, standing_of
-from extender.outlets.turns import Due, Turns, due_of
+from extender.outlets.node_condition_text import Standing, standing_of
+from extender.outlets.observed_conditions import ObservedCondition
+from extender.outlets.write_order import Due, WriteOrder, due_of
 from extender.policy.decision import Decision, GateState
 from extender.policy.evidence import TOLD_HEALTHY
 from kube import paths
@@ -33,11 +32,11 @@ from kube.times import format_time
 log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0
-IDLE_S = 1.0  # while another one leads
-PIECE = 50  # nodes compared at a time: a filter call that waits for the interpreter gets it in between
+IDLE_S = 1.0  # while another replica leads
+PIECE = 50  # nodes compared at a time: a waiting filter call gets the interpreter in between
 YIELD_S = 0.001
-SPREAD = 0.2  # a refresh comes earlier by up to so much of its time, so that those of a batch part
-SETTLES_S = 10.0  # what we wrote counts so long, whatever the watch shows: it may be behind
+SPREAD = 0.2  # a refresh comes earlier by up to so much of its time, so that batches spread
+SETTLES_S = 10.0  # a write counts for so long, whatever the watch shows: the watch may be behind
 REMEDY = (
     "allow the extender's user the verb patch on nodes/status, as the playbooks' ClusterRole does, or switch off "
     "outlets.nodeCondition"
@@ -45,37 +44,37 @@ REMEDY = (
 
 
 class Client(Protocol):
-    """The part of kube.client.Client that is used here; connections of our own, which end with us."""
+    """The part of kube.client.Client that is used here; with its own connections, which end with this object."""
 
     def patch(self, path: str, body: bytes, *, content_type: str, deadline_s: float | None = None) -> bytes: ...
     def close(self) -> None: ...
 
 
 class Seen(Protocol):
-    """The part of marks.Marks that is used here."""
+    """The part of observed_conditions.ObservedConditions that is used here."""
 
-    def get(self, node: str) -> Mark | None: ...
+    def get(self, node: str) -> ObservedCondition | None: ...
     def names(self) -> list[str]: ...
     def take_changed(self) -> Iterable[str]: ...
 
 
-# Called with (node, uid, what it stands at now) when that is another word than before; must not block.
+# Called with (node, uid, its text now) when that has another status than before; must not block.
 OnChange = Callable[[str, str, Standing], None]
 
 
 class _Written(NamedTuple):
-    mark: Mark
+    mark: ObservedCondition
     until: float
 
 
 @dataclass(slots=True)
 class _Memory:
-    """Of one time of leading; before it nothing is known but what the Nodes say.
+    """The state of one term as leader; before it only what the Nodes say is known.
 
     known: what was compared last, by gate. written: by node. stood_at: status and reason, by node.
     """
 
-    turns: Turns
+    turns: WriteOrder
     look_at: float = -math.inf
     known: dict[str, tuple[GateState, dict[str, Decision]]] = field(default_factory=dict)
     written: dict[str, _Written] = field(default_factory=dict)
@@ -85,8 +84,8 @@ class _Memory:
 class Conditions:
     """A Service with one thread.
 
-    gates(): of the newest snapshot, None while it is not to be gone by. leads(): whether this replica writes.
-    refresh_s: infinite for on change only. write: False where nodes are only looked at, for on_change.
+    gates(): of the newest snapshot, None while it must not be used. leads(): whether this replica writes. refresh_s:
+    infinite for on change only. write: False if nodes are only compared, for on_change.
     """
 
     name = "node-condition"
@@ -135,12 +134,12 @@ class Conditions:
 
     @property
     def waiting(self) -> int:
-        """Nodes whose condition is to be written as soon as may be."""
+        """The number of nodes whose condition is due."""
         memory = self._memory
         return 0 if memory is None else memory.turns.waiting
 
     def turn(self) -> float:
-        """Compares some nodes, and writes one at most; seconds until the next turn."""
+        """Compares some nodes, and writes one at most. Returns the seconds until the next turn."""
         gates = self._gates() if self._leads() else None
         if gates is None:
             self._memory = None
@@ -148,7 +147,7 @@ class Conditions:
         monotonic = self._monotonic()
         memory = self._memory
         if memory is None:
-            memory = self._memory = _Memory(Turns(per_second=self._per_second, random=self._random))
+            memory = self._memory = _Memory(WriteOrder(per_second=self._per_second, random=self._random))
             memory.turns.look(self._seen.names())
         if monotonic >= memory.look_at:
             self._look(memory, gates)
@@ -163,7 +162,7 @@ class Conditions:
         return max(0.0, min(memory.turns.next_at(self._monotonic()), memory.look_at) - self._monotonic())
 
     def _look(self, memory: _Memory, gates: Mapping[str, GateState]) -> None:
-        """Notes what differs from when this was called last."""
+        """Notes what has changed since the last call."""
         turns = memory.turns
         turns.look(self._seen.take_changed())
         for name in memory.known.keys() - gates.keys():
@@ -194,9 +193,9 @@ class Conditions:
             due = due if due.urgent else Due(min(due.after_s, again_s))
             memory.turns.put(node, mark.uid, due, self._monotonic())
 
-    def _believed(self, memory: _Memory, node: str) -> tuple[Mark | None, float]:
-        """What the Node says, by what we wrote of late or by the watch; in how many seconds that is to be asked again,
-        where they differ."""
+    def _believed(self, memory: _Memory, node: str) -> tuple[ObservedCondition | None, float]:
+        """Returns what the Node says, by a recent own write or by the watch; and in how many seconds to compare again,
+        if they differ."""
         mark, written = self._seen.get(node), memory.written.get(node)
         if written is None or mark is None or mark.uid != written.mark.uid:
             return mark, math.inf
@@ -206,14 +205,14 @@ class Conditions:
             return mark, math.inf
         return written.mark, math.inf if mark.says(written.mark) else left_s
 
-    def _tell(self, memory: _Memory, node: str, mark: Mark, standing: Standing | None) -> None:
+    def _tell(self, memory: _Memory, node: str, mark: ObservedCondition, standing: Standing | None) -> None:
         if standing is None:
             memory.stood_at.pop(node, None)
             return
         stands_at = standing.status, standing.reason
         first = (mark.status, mark.reason) if mark.status else (STATUS_TRUE, TOLD_HEALTHY)
         if not self._write:
-            first = stands_at  # nothing says what an earlier writer told
+            first = stands_at  # what an earlier writer reported is unknown
         if memory.stood_at.get(node, first) != stands_at:
             self._on_change(node, mark.uid, standing)
         memory.stood_at[node] = stands_at
@@ -229,7 +228,7 @@ class Conditions:
             self._gone(memory, node)
             return
         standing = standing_of(gates, node)
-        # What is not urgent is due by the monotonic clock; the wall clock may have been set back since it was compared.
+        # Writes that are not urgent are due by the monotonic clock; the wall clock may have been set back since.
         due = standing is not None and (not urgent or standing.status != mark.status)
         if (due or (standing is None and mark.status)) and self._leads():
             seen = format_time(self._wall())
@@ -248,7 +247,7 @@ class Conditions:
             memory.turns.refused(node, uid, self._monotonic(), denied=False)
             self._count("gone")
         except (Forbidden, Invalid, Conflict) as e:
-            # A Conflict or Invalid is a node made anew, until the watch shows it; or somebody's policy.
+            # A Conflict or Invalid is a Node that was created again, until the watch shows it; or a policy.
             denied = isinstance(e, Forbidden)
             memory.turns.refused(node, uid, self._monotonic(), denied=denied)
             self._failed(e, f"{e}; {REMEDY}" if denied else str(e))

@@ -1,9 +1,9 @@
-"""Events on Nodes that close and open, and on Pods that were refused everywhere, for kubectl describe: the thread that
-writes them.
+"""The thread that writes Events, for kubectl describe: on Nodes that close and open, and on Pods that were refused all
+nodes.
 
-Guaranteed: (1) who tells of something never waits and never fails; (2) of Nodes the leader alone writes, of a Pod the
-replica that answered, once for each cause; (3) a bounded number of writes a second, of each object and in all, and a
-bounded number that waits. An Event is no change that kube-scheduler looks at.
+Guaranteed: (1) callers never wait and never fail; (2) only the leader writes about Nodes, and about a Pod the replica
+that answered, once for each cause; (3) the writes a second are bounded, for each object and in all, and so is the
+number that waits. kube-scheduler does not watch Events, so they wake no pod.
 """
 
 import logging
@@ -17,11 +17,11 @@ from typing import Protocol
 
 from component.loop import LOG_AGAIN_S, Loop
 from extender.outlets import wire
-from extender.outlets.backlog import Backlog, Waiting
 from extender.outlets.election import WRITE_S
-from extender.outlets.occasions import About, Occasion, blames_of, of_node, of_pod
-from extender.outlets.ration import Bucket
-from extender.outlets.standing import Standing
+from extender.outlets.event_text import About, EventText, blames_of, of_node, of_pod
+from extender.outlets.node_condition_text import Standing
+from extender.outlets.pending_writes import PendingWrites, Waiting
+from extender.outlets.rate_limit import RateLimit
 from extender.policy.snapshot import Snapshot
 from kube import paths
 from kube.errors import AlreadyExists, Conflict, CredentialsInvalid, Forbidden, Invalid, KubeError, NotFound
@@ -29,12 +29,12 @@ from kube.errors import AlreadyExists, Conflict, CredentialsInvalid, Forbidden, 
 log = logging.getLogger(__name__)
 
 INBOX_MAX = 1000
-INBOX_NAMES_MAX = 65_536  # refused in the answers that are not looked at yet: they are held so long
-LOOKED_AT_S = 10.0  # how long one Pod is not looked at again: it may be refused hundreds of times a second
+INBOX_NAMES_MAX = 65_536  # refused names in answers that were not handled yet: they stay in memory so long
+LOOKED_AT_S = 10.0  # for so long one Pod is not handled again: it may be refused hundreds of times a second
 LOOKED_AT_MAX = 20_000
-LOOKS_PER_S, LOOKS_MOST = 20.0, 20.0  # at answers: with 5,000 nodes refused each takes a millisecond or two
-YIELD_S = 0.001  # a filter call that waits for the interpreter gets it
-NODES_NAMESPACE = "default"  # of Events on what has none
+LOOKS_PER_S, LOOKS_MOST = 20.0, 20.0  # of answers: with 5,000 refused nodes each takes a millisecond or two
+YIELD_S = 0.001  # a waiting filter call gets the interpreter
+NODES_NAMESPACE = "default"  # of Events on objects without a namespace
 REMEDY = (
     "allow the extender's user the verb create on events, as the playbooks' ClusterRole does, or switch off "
     "outlets.events"
@@ -42,14 +42,14 @@ REMEDY = (
 
 
 class Client(Protocol):
-    """The part of kube.client.Client that is used here; connections of our own, which end with us."""
+    """The part of kube.client.Client that is used here; with its own connections, which end with this object."""
 
     def create(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes: ...
     def close(self) -> None: ...
 
 
 class Refused(Protocol):
-    """The part of why.attempts.Attempt that is used here: an answer that left a pod no node."""
+    """The part of why.attempts.Attempt that is used here: an answer without a node for the pod."""
 
     @property
     def namespace(self) -> str: ...
@@ -68,7 +68,7 @@ class Refused(Protocol):
 class Events:
     """A Service with one thread. node_changed() and refused_everywhere() are each called from one other thread.
 
-    leads(): whether this replica tells of Nodes.
+    leads(): whether this replica writes about Nodes.
     """
 
     name = "events"
@@ -87,11 +87,11 @@ class Events:
         self._leads = leads
         self._monotonic = monotonic
         self._wall = wall
-        self._backlog = Backlog(per_second=per_second, random=random)
+        self._backlog = PendingWrites(per_second=per_second, random=random)
         self._inbox: queue.SimpleQueue[Waiting] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Refused] = queue.SimpleQueue()
-        self._names_put = self._names_taken = 0  # refused in them; each is written by one thread
-        self._looks = Bucket(LOOKS_PER_S, LOOKS_MOST)
+        self._names_put = self._names_taken = 0  # refused names in them; each number is written by one thread
+        self._looks = RateLimit(LOOKS_PER_S, LOOKS_MOST)
         self._looked_at: dict[str, float] = {}
         self._logged_at: dict[str, float] = {}
         self._counts = {"written": 0, "dropped": 0}
@@ -108,7 +108,7 @@ class Events:
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
     def node_changed(self, node: str, uid: str, standing: Standing) -> None:
-        """It stands at this now."""
+        """The node's condition says this now."""
         if self._inbox.qsize() >= INBOX_MAX:
             self._counts["dropped"] += 1
             return
@@ -122,7 +122,7 @@ class Events:
         if not uid or monotonic - self._looked_at.get(uid, -math.inf) < LOOKED_AT_S:
             return
         if self._names_put - self._names_taken + names > INBOX_NAMES_MAX or self._answers.qsize() >= INBOX_MAX:
-            return  # it will be asked for again, as long as it is refused
+            return  # kube-scheduler asks again as long as the pod is refused
         if len(self._looked_at) >= LOOKED_AT_MAX:
             self._looked_at.clear()
         self._looked_at[uid] = monotonic
@@ -140,7 +140,7 @@ class Events:
         return self._backlog.waiting
 
     def turn(self) -> float:
-        """Looks at one answer at most and writes one Event at most; seconds until the next turn."""
+        """Handles one answer at most and writes one Event at most. Returns the seconds until the next turn."""
         while not self._inbox.empty():
             self._backlog.add(self._inbox.get())
         leads = self._leads()
@@ -164,7 +164,7 @@ class Events:
             blames = blames_of(answer.snapshot, answer.mask, answer.refused)
             self._backlog.add(self._waiting(of_pod(about, answer.snapshot, blames)))
 
-    def _waiting(self, occasion: Occasion) -> Waiting:
+    def _waiting(self, occasion: EventText) -> Waiting:
         return Waiting(occasion, self._monotonic(), self._wall(), uuid.uuid4().hex)
 
     def _write(self, entry: Waiting) -> None:
@@ -174,10 +174,10 @@ class Events:
         body = wire.write_event(entry.occasion, name=name, namespace=namespace, wall=entry.wall)
         try:
             self._client.create(paths.events(namespace), body, deadline_s=WRITE_S)
-        except AlreadyExists:  # by a try whose answer was lost
+        except AlreadyExists:  # by an earlier try whose answer was lost
             self._written(entry)
         except (Forbidden, NotFound, Invalid, Conflict) as e:
-            # Of one namespace that is about to go, or is gone; or it is no fault of this one's.
+            # A namespace is being deleted, or is gone; or this object is not at fault.
             denied = isinstance(e, Forbidden)
             self._backlog.refused(entry, self._monotonic(), denied=denied)
             self._failed(e, f"{e}; {REMEDY}" if denied else str(e))

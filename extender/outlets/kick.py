@@ -1,13 +1,13 @@
 """The kick: one Node write after the release of nodes that were refused to some pod.
 
-kube-scheduler retries a refused pod at an event. The event that heals a node wakes the scheduler and our watch at the
-same time; if the scheduler asks before our cache has flipped, the pod is refused again and nothing wakes it for five
-minutes. So when the cache has flipped we make an event of our own: an annotation of a Node with a value it never had.
-Guaranteed: (1) after the flip, (2) never without a refusal before, but for those at the start, (3) once more a little
-later, for other replicas, (4) at most one a second, however many nodes are released and whoever asks, (5) repeated
-until it was taken, the right is missing or it has no use any more, (6) never in the request path.
+kube-scheduler retries a refused pod when an event comes. The event that heals a node reaches kube-scheduler and the
+extender at the same time. If kube-scheduler asks before the extender's cache has changed, the pod is refused again and
+nothing wakes it for five minutes. So after the change the extender causes its own event: an annotation of a Node with a
+value that it never had. Guaranteed: (1) after the change; (2) never without an earlier refusal, except at the start;
+(3) once more a little later, for other replicas; (4) at most one a second, however many nodes are released; (5)
+repeated until it succeeds, the right is missing or it has become useless; (6) never in the request path.
 
-The connection is our own and kept open, as over a slow path its handshake takes longer than all else.
+The kick keeps its own connection open, because over a slow path the handshake takes longer than everything else.
 """
 
 import logging
@@ -29,15 +29,16 @@ from kube.media_types import MERGE_PATCH
 
 log = logging.getLogger(__name__)
 
-ANNOTATION_KICK = "readygate.dev/kick"  # of a Node; always with a new value, or it would be no event
-CONNECT_S = 30.0  # for the name, the connection and the handshake: three ways to and fro, each of 10 s at worst
+ANNOTATION_KICK = "readygate.dev/kick"  # of a Node; always with a new value, or there would be no event
+CONNECT_S = 30.0  # for name resolution, connection and handshake: three round trips of 10 s each at worst
 ANSWER_S = 15.0
-WARM_EVERY_S = 30.0  # the API server closes a connection that was idle for 90 s, proxies before it do earlier
+# the API server closes a connection that was idle for 90 s, proxies in front of it close it earlier
+WARM_EVERY_S = 30.0
 REMEDY = "allow the extender's user the verb patch on nodes, as the playbooks' ClusterRole does"
 
 
 class Client(Protocol):
-    """The part of kube.client.Client that is used here; connections of our own, which end with us."""
+    """The part of kube.client.Client that is used here; with its own connections, which end with this object."""
 
     def get(self, path: str, *, deadline_s: float | None = None, connect_s: float | None = None) -> bytes: ...
     def patch(
@@ -60,7 +61,7 @@ class Memory(Protocol):
 
 
 def wall_clock() -> str:
-    """A value no kick had before: the time to the microsecond."""
+    """Returns a value that no kick had before: the time to the microsecond."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
@@ -86,8 +87,8 @@ class Kicker:
         self._new_value = new_value
         self._requests: queue.SimpleQueue[tuple[Sequence[str], float]] = queue.SimpleQueue()
         self._loop = Loop("kick", self.turn, stuck_after_s=math.inf, unblock=client.close, monotonic=monotonic)
-        # A Service by its loop. It counts as healthy as long as its thread lives, however long a write takes: a
-        # restart would not make it faster, and would cost the cache.
+        # The loop makes this a Service. It is healthy as long as its thread lives, however long a write takes: a
+        # restart would not make the write faster, and would cost the cache.
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
         self._warm_at = -math.inf
         self._last_failure = ""
@@ -95,7 +96,7 @@ class Kicker:
         self._counts: dict[str, int] = {"sent": 0}
 
     def request(self, nodes: Sequence[str]) -> None:
-        """Nodes that were refused have opened."""
+        """Requests a kick: refused nodes have opened."""
         self._requests.put((nodes, self._monotonic()))
         self._loop.wake()
 
@@ -105,7 +106,7 @@ class Kicker:
         return dict(self._counts)
 
     def turn(self) -> float:
-        """At most one write; the seconds until the next is due."""
+        """Writes at most once. Returns the seconds until the next write is due."""
         while not self._requests.empty():
             self._schedule.request(*self._requests.get())
         if self._schedule.give_up(self._monotonic()):
@@ -155,7 +156,7 @@ class Kicker:
             self._logged_at.clear()
 
     def _keep_warm(self) -> None:
-        """Whatever is answered: what matters is that a connection is open."""
+        """Ignores the answer: only the open connection matters."""
         try:
             self._client.get(paths.version(), deadline_s=ANSWER_S, connect_s=CONNECT_S)
         except (KubeError, CredentialsInvalid) as e:

@@ -1,7 +1,8 @@
-"""Which replica writes what one is to write: the thread that holds the Lease `readygate-extender`, or waits for it.
+"""The thread that holds the Lease `readygate-extender`, or waits for it: its replica writes the Nodes' condition and
+Events.
 
 Guaranteed: leads() is True in one replica at most (see `election` for the rule), turns False by the clock alone, and
-asks no network and no lock. Without a leader nothing is written, and nothing else suffers.
+waits for no network and no lock. Without a leader nothing is written, and nothing else is affected.
 """
 
 import logging
@@ -24,7 +25,7 @@ from kube.times import format_micro_time
 
 log = logging.getLogger(__name__)
 
-FORBIDDEN_S = 60.0  # a right that we lack is not given by asking often
+FORBIDDEN_S = 60.0  # asking more often does not grant a missing right
 RELEASE_S = 0.8  # for the last write, while the program stops
 RETRY = Backoff(first_s=1.0, limit_s=15.0, jitter=0.2)
 REMEDY = (
@@ -43,12 +44,12 @@ class Client(Protocol):
 
 
 def new_identity() -> str:
-    """The host's name, for people, and what no other process ever has."""
+    """Returns the host's name, for humans, with a unique suffix."""
     return f"{socket.gethostname()[:63]}_{uuid.uuid4()}"
 
 
 class Leader:
-    """A Service with one thread. client: with connections of its own; last: another such, for the last write."""
+    """A Service with one thread. client: with its own connections; last: another such, for the last write."""
 
     name = "leader"
 
@@ -63,7 +64,7 @@ class Leader:
         identity: Callable[[], str] = new_identity,
         namespace: str = contract.NAMESPACE,
     ) -> None:
-        """identity: called in the first turn, in the process whose identity it is. namespace: where the Lease is."""
+        """identity: called in the first turn, in the process whose identity it is. namespace: of the Lease."""
         self._namespace = namespace
         self._path = paths.lease(namespace, contract.NAME_EXTENDER)
         self._client = client
@@ -90,7 +91,7 @@ class Leader:
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
     def leads(self) -> bool:
-        """Whether this replica may begin a write now. To be asked before each; may be called from any thread."""
+        """Returns whether this replica may begin a write now. Call it before each write, from any thread."""
         election = self._election
         return election is not None and election.leads(self._monotonic())
 
@@ -100,7 +101,7 @@ class Leader:
         return dict(self._counts)
 
     def turn(self) -> float:
-        """Takes or renews the Lease if that may be; seconds until the next time."""
+        """Takes or renews the Lease if allowed. Returns the seconds until the next time."""
         try:
             return self._turn()
         finally:
@@ -113,14 +114,15 @@ class Leader:
             self._failed(e, f"{e}; {REMEDY}")
             return FORBIDDEN_S
         except Conflict:
-            self._latest = None  # somebody else wrote: it is read anew, if we led at once, but not again and again
+            # another replica wrote: the Lease is read again, at once if this replica led, but not repeatedly
+            self._latest = None
             self._count("Conflict")
             first = not self._retry.failures
             _, self._retry = self._retry.next(self._random)
             return 0.0 if first and self.leads() else LOOK_EVERY_S
         except (KubeError, CredentialsInvalid, *UNREADABLE) as e:
             self._latest = None
-            # That the API server is away is said by those who need it.
+            # Other threads, which need the API server, log that it is away.
             self._failed(e, str(e), logging.DEBUG if isinstance(e, Unreachable) else logging.WARNING)
             pause_s, self._retry = self._retry.next(self._random, getattr(e, "retry_after_s", None))
             return min(pause_s, RENEW_EVERY_S) if self.leads() else pause_s
@@ -129,7 +131,7 @@ class Leader:
         return RENEW_EVERY_S if self.leads() else LOOK_EVERY_S
 
     def release(self) -> None:
-        """Called in the thread, after its last turn: whoever waits need not wait for the Lease to run out."""
+        """Called in the thread after its last turn, so that other replicas need not wait for the Lease to expire."""
         election, latest = self._election, self._latest
         if election is not None and latest is not None and election.leads(self._monotonic()):
             self._election = election.released()
@@ -150,7 +152,7 @@ class Leader:
                 return
             election = self._election = election.saw(seen, self._monotonic())
         if not election.may_take(self._monotonic()):
-            self._latest = None  # what is looked at next is the Lease, not what we remember of it
+            self._latest = None  # the next turn reads the Lease and does not use the cached one
             return
         self._election = self._take(election, self._replace)
 
@@ -181,7 +183,7 @@ class Leader:
             if leads:
                 log.info("leader", extra=facts)
             else:
-                log.info("no leader any more", extra=facts)
+                log.info("not the leader any more", extra=facts)
 
     def _failed(self, error: Exception, text: str, level: int = logging.WARNING) -> None:
         cause = type(error).__name__

@@ -1,13 +1,13 @@
-"""Pure: when kube-scheduler is to be made to look again, and by a write to which node. Time is an argument.
+"""Pure: when kube-scheduler must be woken, and by a write to which node. Time is an argument.
 
-Releases are not kicked one by one. With kube-scheduler 1.34 and later a change of any Node wakes every pod that an
-extender refused, whatever node the pod waits for: its queueing hints know nothing of extenders, so a refused pod is
-registered for all events (`defaultEnqueueExtension`), and the check of the pod against the changed node is gone
-(`preCheckForNode`). So one kick after the last release of a batch is enough, and any released node will do.
+Releases are not kicked one by one. Since kube-scheduler 1.34 a change of any Node wakes every pod that an extender
+refused, whatever node the pod waits for: queueing hints do not know extenders, so a refused pod is registered for all
+events (`defaultEnqueueExtension`), and the check of the pod against the changed node is gone (`preCheckForNode`). So
+one kick after the last release of a batch is enough, and any released node will do.
 
-A release after a quiet time is kicked at once; those that come within the second after a kick share the next one. A
-node that is released again and again has to wait longer, but never longer than FLAP_LIMIT_S after the last kick; the
-release of another node does not wait for it. What was not taken is tried again, until the kick has no use any more.
+A release after a quiet time is kicked at once; releases within the second after a kick share the next one. A node that
+is released again and again waits longer, but never longer than FLAP_LIMIT_S after the last kick; releases of other
+nodes do not wait for it. A failed kick is retried until it has become useless.
 """
 
 import math
@@ -17,13 +17,13 @@ from typing import NamedTuple
 from component.backoff import Backoff
 
 APART_S = 1.0  # between two kicks
-USEFUL_S = 300.0  # by then kube-scheduler has looked by itself (DefaultPodMaxInUnschedulablePodsDuration)
-FORBIDDEN_S = 60.0  # a right that we lack is not given by asking often
-# But an API server that comes back refuses what it will allow when it has loaded its rules: so long a right that was
-# there is asked for again.
+USEFUL_S = 300.0  # by then kube-scheduler retries the pods itself (DefaultPodMaxInUnschedulablePodsDuration)
+FORBIDDEN_S = 60.0  # asking more often does not grant a missing right
+# An API server that returns first refuses what it allows once it has loaded its rules: a right that was there before is
+# tried again for so long.
 LOADING_S = 30.0
 FLAP_WITHIN_S = 10.0  # a node that is released twice within this time flaps
-FLAP_FIRST_S, FLAP_LIMIT_S = 2.0, 8.0  # its kick is so long after the last one, doubling
+FLAP_FIRST_S, FLAP_LIMIT_S = 2.0, 8.0  # the pause of its kick after the last one, doubling
 FEW = 8  # nodes remembered to choose from, the newest
 RETRY = Backoff(first_s=0.2, limit_s=10.0, jitter=1.0)
 
@@ -34,9 +34,9 @@ class _Flap(NamedTuple):
 
 
 class Schedule:
-    """For one thread. repeat_after_s: once more so long after a kick, for other replicas; 0 = not.
+    """Planned kicks, for one thread. repeat_after_s: one more so long after a kick, for other replicas; 0 = none.
 
-    Each node that take() gives is to be answered with one of sent(), gone(), failed(), forbidden().
+    The caller answers each node of take() with sent(), gone(), failed() or forbidden().
     """
 
     def __init__(self, *, repeat_after_s: float, random: Callable[[], float]) -> None:
@@ -46,13 +46,13 @@ class Schedule:
         self._kick_at = self._repeat_at = math.inf
         self._not_before = self._taken_at = self._sent_at = -math.inf
         self._useful_until = -math.inf
-        self._allowed = False  # the last answer that tells said so
-        self._forbidden_at = math.inf  # since when it says otherwise
+        self._allowed = False  # whether the last answer about the right was yes
+        self._forbidden_at = math.inf  # since when it was no
         self._retry = RETRY
         self._flaps: dict[str, _Flap] = {}
 
     def request(self, nodes: Sequence[str], monotonic: float) -> None:
-        """These were released together, at this time."""
+        """Plans a kick: these nodes were released together, at this time."""
         for node in nodes[-FEW:]:
             self._nodes.pop(node, None)
             self._nodes[node] = None
@@ -62,27 +62,28 @@ class Schedule:
         self._kick_at = min(self._kick_at, min(self._calm_at(node, monotonic) for node in nodes))
 
     def next_at(self) -> float:
-        """Monotonic seconds; infinite while there is nothing to do."""
+        """Returns monotonic seconds; infinite while there is nothing to do."""
         return max(min(self._kick_at, self._repeat_at), self._not_before)
 
     def take(self, monotonic: float) -> str | None:
-        """The node to write to now, if it is time."""
+        """Returns the node to write now, if it is time."""
         if monotonic < self.next_at():
             return None
         self._taken_at = monotonic
         return next(reversed(self._nodes))
 
     def give_up(self, monotonic: float) -> bool:
-        """Whether there was something that has no use any more; now it is forgotten."""
+        """Drops a useless kick. Returns whether there was one."""
         useless = bool(self._nodes) and self._useful_until <= monotonic
         if useless:
             self._forget()
         return useless
 
     def sent(self) -> None:
-        """It was taken. All pauses count from when the write began: over a slow path its answer comes late.
+        """The kick has succeeded. All pauses count from the beginning of the write: over a slow path its answer is
+        late.
 
-        A repeat is for what was kicked before: a node that flaps keeps its time.
+        A repeat is for earlier kicks: a flapping node keeps its time.
         """
         if self._kick_at <= self._taken_at:
             self._kick_at, self._repeat_at = math.inf, self._taken_at + self._repeat_after_s
@@ -95,19 +96,19 @@ class Schedule:
         self._forget_calm(self._taken_at)
 
     def gone(self, node: str) -> None:
-        """There is no such node any more: another one, at once."""
+        """The Node does not exist any more: another one is written at once."""
         self._nodes.pop(node, None)
         if not self._nodes:
             self._forget()
 
     def failed(self, monotonic: float, retry_after_s: float | None) -> None:
-        """Again after a doubling pause with jitter, or after what the server asked for."""
+        """Retries after a doubling pause with jitter, or after the time that the server requested."""
         pause_s, self._retry = self._retry.next(self._random, retry_after_s)
         self._not_before = monotonic + pause_s
         self._forget_calm(monotonic)
 
     def forbidden(self, monotonic: float) -> None:
-        """Given up, at once where it never was allowed. The next release tries again, though not soon."""
+        """Gives up, at once if the right was never there. The next release tries again, after a while."""
         self._forbidden_at = min(self._forbidden_at, monotonic)
         if self._allowed and monotonic < self._forbidden_at + LOADING_S:
             self.failed(monotonic, None)

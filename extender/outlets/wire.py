@@ -1,13 +1,13 @@
-"""Pure: JSON of what the outlets read and write: the Lease of the leader, the condition of a Node, an Event."""
+"""Pure: JSON of the objects that outlets read and write: the leader's Lease, the condition of a Node, an Event."""
 
 from typing import Any
 
 import msgspec
 
 from extender.outlets.election import NOBODY, Record
-from extender.outlets.marks import Mark, mark_of
-from extender.outlets.occasions import Occasion
-from extender.outlets.standing import Standing
+from extender.outlets.event_text import EventText
+from extender.outlets.node_condition_text import Standing
+from extender.outlets.observed_conditions import ObservedCondition, mark_of
 from kube import contract
 from kube.objects import BareMeta, Condition
 from kube.times import format_time
@@ -58,8 +58,8 @@ def read_lease(raw: bytes) -> tuple[LeaseObject, Record]:
 
 
 def write_lease(record: Record, latest: LeaseObject | None, namespace: str) -> bytes:
-    """latest: what it replaces, with its resourceVersion, so that it fails if somebody else wrote meanwhile; None for a
-    new one."""
+    """latest: the replaced Lease with its resourceVersion, so that the write fails if another replica wrote in the
+    meantime; None for a new one."""
     base: LeaseObject = latest or {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -80,7 +80,7 @@ def write_lease(record: Record, latest: LeaseObject | None, namespace: str) -> b
 
 
 def write_condition(uid: str, standing: Standing | None, *, changed: str, seen: str) -> bytes:
-    """The strategic merge patch of our one condition of the Node with this uid; None takes it away."""
+    """Returns the strategic merge patch of readygate's condition of the Node with this uid; None removes it."""
     condition: dict[str, str] = {"type": contract.CONDITION_NODE_HEALTHY}
     if standing is None:
         condition["$patch"] = "delete"
@@ -95,18 +95,18 @@ def write_condition(uid: str, standing: Standing | None, *, changed: str, seen: 
     return msgspec.json.encode({"metadata": {"uid": uid}, "status": {"conditions": [condition]}})
 
 
-def read_mark(raw: bytes) -> Mark:
-    """Our condition on the Node that came as the answer. Raises msgspec.DecodeError if it is none."""
+def read_mark(raw: bytes) -> ObservedCondition:
+    """Reads readygate's condition from the Node in an answer. Raises msgspec.DecodeError if it is no Node."""
     return mark_of(_node.decode(raw))
 
 
 def event_name(about: str, unique: str) -> str:
-    """A name for an Event on the object of that name; unique: letters and digits that no other has."""
+    """Returns a name for an Event on the object of that name; unique: letters and digits that no other Event has."""
     return f"{about[: NAME_LIMIT - 1 - len(unique)].rstrip('-.')}.{unique}"
 
 
-def write_event(occasion: Occasion, *, name: str, namespace: str, wall: float) -> bytes:
-    """A core/v1 Event: that is what kubectl describe shows, by the object's uid. wall: when it happened."""
+def write_event(occasion: EventText, *, name: str, namespace: str, wall: float) -> bytes:
+    """Returns a core/v1 Event, which kubectl describe shows by the object's uid. wall: when it happened."""
     about = occasion.about
     at = format_time(wall)
     involved = {"apiVersion": "v1", "kind": about.kind, "name": about.name, "uid": about.uid}

@@ -1,27 +1,25 @@
-"""What is written for people who look at the cluster, put together as the settings have it: condition and Events of the
-Nodes, by one of the replicas; Events of the Pods, by the one that answered.
-"""
+"""Writers of condition and Events, wired by the settings: one replica writes about Nodes, and the replica that answered
+writes about Pods."""
 
 import math
 import time
 from collections.abc import Callable, Mapping
 
 from component.lifecycle import Service
-from extender.outlet_settings import Outlets
+from extender.config.outlets import Outlets
 from extender.outlets.condition import Conditions
 from extender.outlets.events import Events, Refused
 from extender.outlets.leader import Leader
-from extender.outlets.marks import Marks
+from extender.outlets.observed_conditions import ObservedConditions
 from extender.policy.decision import GateState
-from extender.status import Outlet
 from kube import contract
 from kube.client import Client
 
 
 class Writers:
-    """services: their threads, none where all is switched off. marks: to be filled from the Nodes as they are seen.
+    """All writers. services: their threads, none if all is disabled. marks: filled from the observed Nodes.
 
-    gates(): of the newest snapshot, None while it is not to be gone by. Each has connections of its own, so that none
+    gates(): of the newest snapshot, None while it must not be used. Each writer has its own connections, so that none
     waits for another.
     """
 
@@ -34,7 +32,7 @@ class Writers:
         namespace: str = contract.NAMESPACE,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.marks = Marks()
+        self.marks = ObservedConditions()
         self.services: list[Service] = []
         self._leader: Leader | None = None
         self._conditions: Conditions | None = None
@@ -68,15 +66,15 @@ class Writers:
 
     @property
     def leads(self) -> bool | None:
-        """Whether this replica writes what one is to write; None where nothing of that is to be written."""
+        """Whether this replica leads; None if nothing needs a leader."""
         return None if self._leader is None else self._leader.leads()
 
-    def said(self) -> dict[str, Outlet]:
-        """By name of the outlet."""
+    def counts(self) -> dict[str, tuple[dict[str, int], int]]:
+        """By name of the outlet: writes by result, and the number that wait."""
         found = {}
         if self._leader is not None:
-            found["lease"] = Outlet(dict(self._leader.counters))
-        for name, one in (("nodeCondition", self._conditions), ("events", self._events)):
-            if one is not None:
-                found[name] = Outlet(dict(one.counters), one.waiting)
+            found["lease"] = dict(self._leader.counters), 0
+        for name, outlet in (("nodeCondition", self._conditions), ("events", self._events)):
+            if outlet is not None:
+                found[name] = dict(outlet.counters), outlet.waiting
         return found

@@ -1,7 +1,7 @@
 """Pure: how many nodes may be closed, and which ones: those that have been bad for longest.
 
-A cap bounds what a wrong check or a bad image can do. It never delays a release: whoever heals makes room for the next.
-All replicas count alike, for who was first is told by the objects.
+A cap limits the damage of a wrong check or a bad image. It never delays a release: a healed node makes room for the
+next. All replicas compute the same, because the objects show which node was bad first.
 """
 
 import math
@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A share in percent, or a number of nodes; one of the two is given."""
+    """A share in percent, or a number of nodes; exactly one of them is given."""
 
     percent: int | None = None
     absolute: int | None = None
 
     def of(self, count: int) -> int:
-        """How many of so many nodes may be closed. A share is rounded down, but one of two may be."""
+        """Returns how many of `count` nodes may be closed. A share is rounded down, but one of two nodes may be
+        closed."""
         if self.percent is not None:
             return max(1, count * self.percent // 100) if count >= 2 else 0
         return min(count, self.absolute or 0)
@@ -28,10 +29,11 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Limits of all that armed gates close together; None = none. leave_in_pool: nodes that stay open in each pool.
+    """Limits of all that armed gates close together; None = none.
 
-    pool_label, zone_label: of nodes; those without it are one pool, and one zone. new_node_s: a node younger than that
-    which was never good is not in use yet, so it counts on neither side.
+    leave_in_pool: nodes that stay open in each pool. pool_label, zone_label: labels of nodes; nodes without the label
+    are one pool, and one zone. new_node_s: a younger node that was never good is not in use yet, so it counts on
+    neither side.
     """
 
     cluster: Limit | None = None
@@ -49,7 +51,7 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Of a node: the values of the labels, "" = without."""
+    """The values of pool and zone label of a node, "" = without."""
 
     pool: str = ""
     zone: str = ""
@@ -64,7 +66,7 @@ class Sizes:
     zones: Mapping[str, int] = field(default_factory=dict)
 
     def changed(self, left: Iterable[Place], came: Iterable[Place]) -> "Sizes":
-        """The sizes after these have left and come."""
+        """Returns the sizes after these nodes have left and come."""
         total, pools, zones = self.total, dict(self.pools), dict(self.zones)
         for places, one in ((left, -1), (came, 1)):
             for place in places:
@@ -75,14 +77,14 @@ class Sizes:
 
 
 def beyond(limit: Limit | None, size: int, oldest_first: Iterable[str]) -> list[str]:
-    """Those of them that may not be closed."""
+    """Returns the nodes that may not be closed."""
     names = list(oldest_first)
     return [] if limit is None else names[limit.of(size) :]
 
 
 def beyond_caps(caps: Caps, sizes: Sizes, oldest_first: Iterable[tuple[str, Place]]) -> dict[str, str]:
-    """Those of them that may not be closed, each with the cap that says so, in words. Whoever is beyond the cap of its
-    pool leaves its place in the cluster to the next."""
+    """Returns the nodes that may not be closed, each with the cap in words. A node beyond the cap of its pool takes no
+    place in the cap of the cluster."""
     if caps.off:
         return {}
     held: dict[str, str] = {}
@@ -105,7 +107,7 @@ def beyond_caps(caps: Caps, sizes: Sizes, oldest_first: Iterable[tuple[str, Plac
 
 
 def room_for(caps: Caps, sizes: Sizes, closing: Collection[Place]) -> bool:
-    """Whether all of these may be closed, as beyond_caps() would find too."""
+    """Returns whether all of these may be closed, with the same result as beyond_caps()."""
     if caps.off or not closing:
         return True
     if caps.cluster is not None and len(closing) > caps.cluster.of(sizes.total):

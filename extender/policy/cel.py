@@ -1,7 +1,7 @@
-"""Pure: which DRA drivers a CEL expression of a DeviceClass or a request admits.
+"""Pure: which DRA drivers a CEL expression of a DeviceClass or a request selects.
 
-An expression is read as far as it compares `device.driver` with texts, joined by `&&`, `||` and parentheses. Every
-other part admits any driver. So the answer names at least all drivers whose devices the expression can select.
+Only comparisons of `device.driver` with texts are read, joined by `&&`, `||` and parentheses. Every other part selects
+any driver. So the answer contains at least all drivers whose devices the expression can select.
 """
 
 import re
@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 _DRIVER = "device.driver"
 _ENDS = frozenset({"", "&&", "||", ")", "]", "}", "?", ":", ","})
 _CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
-EXPRESSION_LIMIT = 10 * 1024  # characters, as of the API
+EXPRESSION_LIMIT = 10 * 1024  # characters, the limit of the API
 DEPTH_LIMIT = 50
 
 Drivers = frozenset[str] | None  # None = any
@@ -29,7 +29,8 @@ Drivers = frozenset[str] | None  # None = any
 
 @lru_cache(maxsize=1024)
 def drivers_of(expression: str) -> Drivers:
-    """The drivers whose devices the expression may select; None = any, also where the expression is not understood."""
+    """Returns the drivers whose devices the expression may select; None = any, also if the expression is not
+    understood."""
     tokens = _tokens(expression)
     if tokens is None:
         return None
@@ -39,14 +40,14 @@ def drivers_of(expression: str) -> Drivers:
 
 
 def both(one: Drivers, other: Drivers) -> Drivers:
-    """What two expressions admit that must both hold."""
+    """Returns what two expressions select that must both be true."""
     if one is None or other is None:
         return other if one is None else one
     return one & other
 
 
 def _tokens(expression: str) -> list[str] | None:
-    """A text begins with its quote. None where something is no token."""
+    """Returns the tokens; a text begins with its quote. Returns None if a part is no token."""
     if len(expression) > EXPRESSION_LIMIT:
         return None
     tokens, at, text = [], 0, expression.rstrip()
@@ -67,7 +68,7 @@ class _Reader:
 
     @property
     def next(self) -> str:
-        """The empty text at the end."""
+        """Returns the empty text at the end."""
         return self._tokens[self._at] if self._at < len(self._tokens) else ""
 
     def alternatives(self, depth: int) -> Drivers:
@@ -98,7 +99,7 @@ class _Reader:
         return _compared(self._comparison())
 
     def _comparison(self) -> list[str]:
-        """The tokens up to the next `&&`, `||` or end of what surrounds them."""
+        """Reads a comparison: the tokens up to the next `&&`, `||` or closing parenthesis."""
         begin, closing = self._at, list[str]()
         while self.next and (closing or self.next not in _ENDS):
             token = self.next

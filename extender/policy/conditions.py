@@ -1,10 +1,12 @@
-"""Pure: whether a gate's conditions are as they shall be: those of the health pod, and those others write on Nodes.
+"""Pure: whether the conditions of a gate are good: conditions of the health pod, and conditions of the Node that other
+programs write.
 
     all of `allOf` good, and one of `anyOf` if there are any      open
     else the first that is not good decides                       closed: unhealthy where its status is the other one,
                                                                   unknown where it is missing, unknown or stale
 
-Each condition says what missing, unknown and stale count as. A stale word counts for nothing, neither as good nor bad.
+Each rule says whether a missing, an unknown and a stale condition count as good. A stale status counts as neither good
+nor bad.
 """
 
 from collections.abc import Iterable
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from extender import gate_settings
+from extender.config import gates
 from extender.policy import reasons
 from extender.policy.evidence import HealthPod, ObservedCondition, ObservedNode
 from kube import contract
@@ -21,7 +23,10 @@ from kube.times import format_time, parse_time
 
 @dataclass(frozen=True, slots=True)
 class ConditionRule:
-    """status: the good one. The three words after it: whether that counts as good. stale_after_s: None = never."""
+    """The rule for one condition.
+
+    status: the good one. missing, unknown, stale: whether that counts as good. stale_after_s: None = never.
+    """
 
     of_node: bool
     type: str
@@ -59,15 +64,17 @@ class ConditionRules:
 
     @property
     def aging_types(self) -> frozenset[str]:
-        """Of nodes: those whose heartbeat is looked at."""
+        """Types of Node conditions whose heartbeat is read."""
         return frozenset(rule.type for rule in self.each if rule.of_node and rule.stale_after_s is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """reason: OPEN, or of `reasons`. cause: the word of the condition that decided. evidence: text for people, the same
-    as long as nothing changes. since: RFC 3339, "" if nothing tells. changes_wall: seconds since the epoch when time
-    alone may change it; None if never.
+    """The result of the conditions.
+
+    reason: OPEN, or one of `reasons`. cause: the word of the condition that decided. evidence: text for humans, which
+    stays equal until something changes. since: RFC 3339, "" if unknown. changes_wall: seconds since the epoch when time
+    alone may change the result; None if never.
     """
 
     reason: str
@@ -77,12 +84,13 @@ class Judgement:
     changes_wall: float | None = None
 
 
-def rules_of(conditions: gate_settings.Conditions) -> ConditionRules:
+def rules_of(conditions: gates.Conditions) -> ConditionRules:
     return ConditionRules(tuple(map(_rule, conditions.all_of)), tuple(map(_rule, conditions.any_of)))
 
 
 def judge(rules: ConditionRules, pod: HealthPod | None, node: ObservedNode, wall: float) -> Judgement:
-    """pod: the one that speaks for the node, None = there is none, so its conditions are missing."""
+    """Returns the result. pod: the health pod that counts for the node; None = there is none, so its conditions are
+    missing."""
     all_of = [_look(rule, pod, node, wall) for rule in rules.all_of]
     any_of = [_look(rule, pod, node, wall) for rule in rules.any_of]
     changes = min((one.changes_wall for one in (*all_of, *any_of) if one.changes_wall is not None), default=None)
@@ -96,7 +104,7 @@ def judge(rules: ConditionRules, pod: HealthPod | None, node: ObservedNode, wall
     return Judgement(first.reason, first.cause, evidence, _last(one.since for one in any_of), changes)
 
 
-def _rule(condition: gate_settings.Condition) -> ConditionRule:
+def _rule(condition: gates.Condition) -> ConditionRule:
     return ConditionRule(
         of_node=condition.of == "node",
         type=condition.type,
@@ -157,12 +165,13 @@ def _of_pod(kind: str, pod: HealthPod | None) -> ObservedCondition | None:
             status, since = pod.conditions.get(kind, ""), ""
     if not status:
         return None
-    spoken = kind in (contract.CONDITION_READY, contract.CONDITION_NODE_HEALTHY)  # of these two the pod keeps the words
+    # for these two conditions the words of the pod are used
+    spoken = kind in (contract.CONDITION_READY, contract.CONDITION_NODE_HEALTHY)
     return ObservedCondition(kind, status, pod.cause if spoken else "", pod.message if spoken else "", since)
 
 
 def _seconds(text: str) -> float:
-    """Of a time that cannot be read: long ago."""
+    """Returns the seconds since the epoch; minus infinity for a time that cannot be read."""
     try:
         return parse_time(text or None) or 0.0
     except (msgspec.ValidationError, OverflowError):
@@ -170,6 +179,6 @@ def _seconds(text: str) -> float:
 
 
 def _last(times: Iterable[str]) -> str:
-    """When the last of them turned; "" if one does not tell."""
+    """Returns when the last of them turned; "" if one of the times is missing."""
     each = list(times)
     return "" if "" in each else max(each)

@@ -1,11 +1,11 @@
-"""Pure: what is decided on all nodes at all gates, from what is seen of them and what is remembered.
+"""Pure: decides all nodes at all gates, from their evidence and the memory of earlier decisions.
 
-    1 each node at each gate for itself     `rows`: evidence, verdict, orders, damping
-    2 the bad nodes of each gate together   `brakes`: storms, then caps; caps look at all armed gates at once
+    1 each node at each gate for itself     `node_rows`: evidence, verdict, orders, damping
+    2 the bad nodes of each gate together   `limits`: storms, then caps; caps count all armed gates together
     3 what changes by that                  decisions, the state of each gate, the snapshot
 
-A gate that is not armed is decided as if it were, with its own caps. What one event costs does not grow with the number
-of nodes: rows of others are not looked at, and what has not changed is shared with the snapshot before.
+A gate that is not armed is decided as if it were, with its own caps. The cost of one event does not grow with the
+number of nodes: rows of other nodes are not read, and unchanged parts are shared with the previous snapshot.
 """
 
 import math
@@ -15,23 +15,23 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from extender.policy.brakes import Competing, held_back, held_by_caps, held_by_storms, lingering, storms_of, turned
 from extender.policy.caps import Caps, Place, Sizes
 from extender.policy.decision import CapState, Decision, GateState, HeldBy, Storm
 from extender.policy.evidence import NodeEvidence, Surroundings
 from extender.policy.gates import Gate
-from extender.policy.ledger import Decided, GateMemory, Group, GroupMemory, Held, Ledger, NextGate, Turn
+from extender.policy.layered_map import LayeredMap
+from extender.policy.limits import Competing, held_back, held_by_caps, held_by_storms, lingering, storms_of, turned
+from extender.policy.memory import Decided, DecisionMemory, GateMemory, Group, GroupMemory, Held, NextGate, Turn
+from extender.policy.node_rows import Row, RowInputs, row_of
 from extender.policy.orders import Kind, Orders
-from extender.policy.overlay import Overlay
 from extender.policy.reasons import OPEN
-from extender.policy.rows import Around, Row, row_of
 from extender.policy.snapshot import Snapshot
 from extender.policy.storm import StormRule, Weather, suspect
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What decides, by the configuration. gates: in the order of the file. storm: None = there are none."""
+    """The rules of the configuration. gates: in the order of the file. storm: None = no storms."""
 
     gates: tuple[Gate, ...]
     caps: Caps = field(default_factory=Caps)
@@ -45,7 +45,7 @@ Evidence = Mapping[str, NodeEvidence | None]
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """Stage 1 of a gate. rows: as of NextGate. touched: whether the brakes must look again."""
+    """The result of stage 1 for a gate. rows: as of NextGate. touched: whether stage 2 must run again."""
 
     gate: Gate
     armed: bool
@@ -57,35 +57,41 @@ class _Seen(msgspec.Struct, frozen=True):
 
 
 def decide(
-    rules: Rules, ledger: Ledger, evidence: Evidence, surroundings: Surroundings, *, monotonic: float, wall: float
+    rules: Rules,
+    previous: DecisionMemory,
+    evidence: Evidence,
+    surroundings: Surroundings,
+    *,
+    monotonic: float,
+    wall: float,
 ) -> Decided:
-    """Decides on the nodes given, None being a node that is no more, and leaves the ledger as it is.
+    """Decides the given nodes and leaves the memory unchanged. A node with evidence None is gone.
 
-    evidence: of all that has changed, of the nodes that are due, and of all nodes if ledger.anew().
+    evidence: of all changed nodes, of the due nodes, and of all nodes if previous.needs_all().
     """
-    anew = ledger.anew(surroundings, wall)
+    needs_all = previous.needs_all(surroundings, wall)
     places: dict[tuple[str, str], Place] = {}
     seen = []
     for gate in rules.gates:
-        memory = ledger.gates.get(gate.name, _NO_MEMORY)
-        moved = evidence if anew or not memory.rows else _moved(memory.rows, evidence, gate.name, monotonic)
+        memory = previous.gates.get(gate.name, _NO_MEMORY)
+        moved = evidence if needs_all or not memory.rows else _moved(memory.rows, evidence, gate.name, monotonic)
         if not moved and memory.rows:
             armed = _armed(gate, surroundings.orders, wall)
             seen.append(_Seen(gate, armed, memory, _NO_ROWS, memory.competing, memory.total, touched=False))
             continue
         placement = surroundings.placements.get(gate.name)
-        around = Around(rules.caps, surroundings.orders, placement, rules.braked(gate), monotonic, wall, places)
-        seen.append(_seen(gate, memory, ledger, moved, around))
+        inputs = RowInputs(rules.caps, surroundings.orders, placement, rules.braked(gate), monotonic, wall, places)
+        seen.append(_seen(gate, memory, previous, moved, inputs))
     storms = {one.gate.name: _storms(rules, one, monotonic) if one.touched or one.memory.storms else () for one in seen}
     held: dict[str, Mapping[str, Held]] = {}
     groups: dict[Group, GroupMemory] = {}
     for members in _groups(seen):
         group = tuple([one.gate.name for one in members])
-        groups[group] = after = _next_group(members, ledger.groups.get(group))
-        if group in ledger.groups and _calm(members, storms):
+        groups[group] = after = _next_group(members, previous.groups.get(group))
+        if group in previous.groups and _calm(members, storms):
             held.update((one.gate.name, one.memory.held) for one in members)
         else:
-            held.update(_held(rules, members, storms, after, ledger))
+            held.update(_held(rules, members, storms, after, previous))
     ends = [storm.until(rules.storm) for these in storms.values() for storm in these if rules.storm is not None]
     states: dict[str, GateState] = {}
     turns: list[Turn] = []
@@ -93,15 +99,15 @@ def decide(
     gates: dict[str, NextGate] = {}
     for one in seen:
         name = one.gate.name
-        known = ledger.snapshot.gates.get(name)
+        known = previous.snapshot.gates.get(name)
         quiet = not one.rows and held[name] is one.memory.held and storms[name] == one.memory.storms
         if quiet and known is not None and known.armed == one.armed:
             states[name], changed[name] = known, ()
             continue
         gates[name] = NextGate(one.rows, one.competing, one.total, storms[name], held[name])
-        states[name], changed[name] = _state(rules.storm, one, gates[name], ledger, turns, monotonic)
+        states[name], changed[name] = _state(rules.storm, one, gates[name], previous, turns, monotonic)
     return Decided(
-        snapshot=_snapshot(ledger, states, evidence, _cap(rules.caps, states, groups)),
+        snapshot=_snapshot(previous, states, evidence, _cap(rules.caps, states, groups)),
         turned=tuple(turns),
         changed=changed,
         looked_at=tuple(evidence),
@@ -119,11 +125,11 @@ _NO_ROWS: Mapping[str, Row | None] = {}
 _NOBODY: Mapping[str, Held] = {}
 
 
-# Stage 1.
+# Stage 1: each node for itself.
 
 
 def _moved(rows: Mapping[str, Row], evidence: Evidence, gate: str, monotonic: float) -> Evidence:
-    """Those of the nodes to which something has happened at the gate: at most gates none when one pod changes."""
+    """Returns the nodes that have changed at the gate. When one pod changes, most gates have none."""
     moved = {}
     for name, seen in evidence.items():
         row = rows.get(name)
@@ -132,8 +138,8 @@ def _moved(rows: Mapping[str, Row], evidence: Evidence, gate: str, monotonic: fl
     return moved
 
 
-def _seen(gate: Gate, memory: GateMemory, ledger: Ledger, moved: Evidence, around: Around) -> _Seen:
-    state = ledger.snapshot.gates.get(gate.name)
+def _seen(gate: Gate, memory: GateMemory, previous: DecisionMemory, moved: Evidence, inputs: RowInputs) -> _Seen:
+    state = previous.snapshot.gates.get(gate.name)
     closed: Mapping[str, str] = {} if state is None else state.closed
     rows: dict[str, Row | None] = {}
     competing: dict[str, Row] | None = None
@@ -141,7 +147,7 @@ def _seen(gate: Gate, memory: GateMemory, ledger: Ledger, moved: Evidence, aroun
     known = memory.rows.get
     for name, seen in moved.items():
         before = known(name)
-        after = None if seen is None else row_of(gate, seen, before, name in closed, around)
+        after = None if seen is None else row_of(gate, seen, before, name in closed, inputs)
         if after is before:
             continue
         rows[name] = after
@@ -153,7 +159,7 @@ def _seen(gate: Gate, memory: GateMemory, ledger: Ledger, moved: Evidence, aroun
             if after is not None and after.competes:
                 competing[name] = after
             touched = True
-    armed = _armed(gate, around.orders, around.wall)
+    armed = _armed(gate, inputs.orders, inputs.wall)
     return _Seen(gate, armed, memory, rows, memory.competing if competing is None else competing, total, touched)
 
 
@@ -163,18 +169,18 @@ def _armed(gate: Gate, orders: Orders, wall: float) -> bool:
 
 
 def _stands_alike(one: Row | None, other: Row | None) -> bool:
-    """To the caps' fractions."""
+    """Returns whether the caps count both rows alike."""
     if one is None or other is None:
         return one is other
     same = one.counted == other.counted and one.uncounted == other.uncounted
     return same and (one.place is other.place or one.place == other.place)
 
 
-# Stage 2.
+# Stage 2: bad nodes together.
 
 
 def _groups(seen: Iterable[_Seen]) -> list[list[_Seen]]:
-    """Armed gates that refuse share caps; any other is counted as if it were alone."""
+    """Groups gates: armed gates that refuse share caps, and any other gate is counted alone."""
     together: list[_Seen] = []
     alone: list[list[_Seen]] = []
     for one in seen:
@@ -186,7 +192,7 @@ def _groups(seen: Iterable[_Seen]) -> list[list[_Seen]]:
 
 
 def _calm(members: Iterable[_Seen], storms: Mapping[str, tuple[Weather, ...]]) -> bool:
-    """Whether the brakes hold whom they held before."""
+    """Returns whether storms and caps hold the same nodes as before."""
     for one in members:  # noqa: SIM110 - a generator would cost more than all that it asks
         if one.touched or storms[one.gate.name] != one.memory.storms:
             return False
@@ -196,7 +202,7 @@ def _calm(members: Iterable[_Seen], storms: Mapping[str, tuple[Weather, ...]]) -
 def _next_group(members: Sequence[_Seen], before: GroupMemory | None) -> GroupMemory:
     if before is None:
         there = _all_counted(members)
-        return GroupMemory(Overlay(there), Sizes().changed((), there.values()))
+        return GroupMemory(LayeredMap(there), Sizes().changed((), there.values()))
     names: set[str] = set()
     for one in members:
         if one.touched:
@@ -211,7 +217,7 @@ def _next_group(members: Sequence[_Seen], before: GroupMemory | None) -> GroupMe
 
 
 def _all_counted(members: Iterable[_Seen]) -> dict[str, Place]:
-    """The same of all nodes at once."""
+    """Counts all nodes again."""
     places: dict[str, Place] = {}
     beside: list[str] = []
     for one in members:
@@ -224,7 +230,8 @@ def _all_counted(members: Iterable[_Seen]) -> dict[str, Place]:
 
 
 def _counted_at(name: str, members: Iterable[_Seen]) -> Place | None:
-    """Where the node counts; None if at no gate, or if one closes it beside all caps."""
+    """Returns pool and zone in which the node counts; None if it counts at no gate, or if one closes it beside all
+    caps."""
     place = None
     for one in members:
         row = one.rows[name] if name in one.rows else one.memory.rows.get(name)
@@ -247,9 +254,9 @@ def _held(
     members: Iterable[_Seen],
     storms: Mapping[str, tuple[Weather, ...]],
     after: GroupMemory,
-    ledger: Ledger,
+    previous: DecisionMemory,
 ) -> dict[str, Mapping[str, Held]]:
-    """By gate, who is held open of those that compete: by storms and pauses in any case, then by the caps."""
+    """Returns by gate which competing nodes are held open: by storms and pauses in any case, then by the caps."""
     held: dict[str, Mapping[str, Held]] = {}
     competing: list[Competing] = []
     for one in members:
@@ -257,12 +264,12 @@ def _held(
         if not one.competing:
             held[name] = _NOBODY
             continue
-        closed = ledger.snapshot.gates.get(name, _NO_STATE).closed
+        closed = previous.snapshot.gates.get(name, _NO_STATE).closed
         anyway: Mapping[str, Held] = {**held_back(one.competing, closed), **held_by_storms(rules.storm, storms[name])}
         held[name] = anyway
         competing.append(Competing(name, one.gate.cap, one.total, one.competing, anyway))
     while over := held_by_caps(rules.caps, after.sizes, after.places, competing):
-        displaced = False  # whoever may not be closed anew leaves its place at once to the next
+        displaced = False  # a node that may not be closed again gives its place to the next one at once
         for at, (name, _, _, rows, anyway) in enumerate(competing):
             lingers = {node: lingering(rows[node]) for node in over.get(name, ()) if rows[node].lingers}
             if lingers:
@@ -278,16 +285,16 @@ def _held(
     return held
 
 
-# Stage 3.
+# Stage 3: decisions and states.
 
 
 def _state(
-    rule: StormRule | None, one: _Seen, after: NextGate, ledger: Ledger, turns: list[Turn], monotonic: float
+    rule: StormRule | None, one: _Seen, after: NextGate, previous: DecisionMemory, turns: list[Turn], monotonic: float
 ) -> tuple[GateState, tuple[str, ...]]:
-    """The gate's state, and the nodes whose Decision is another one. Adds to `turns`."""
+    """Returns the gate's state and the nodes whose Decision changed. Appends to `turns`."""
     name = one.gate.name
-    known_state = ledger.snapshot.gates.get(name)
-    before = known_state or GateState(name, decisions=Overlay[Decision]())
+    known_state = previous.snapshot.gates.get(name)
+    before = known_state or GateState(name, decisions=LayeredMap[Decision]())
     redo = dict.fromkeys(one.rows)
     if after.held is not one.memory.held:
         old, new = one.memory.held, after.held
@@ -310,7 +317,7 @@ def _state(
             closed[node] = reason
             if reason == OPEN:
                 del closed[node]
-    decisions = before.decisions if isinstance(before.decisions, Overlay) else Overlay(before.decisions)
+    decisions = before.decisions if isinstance(before.decisions, LayeredMap) else LayeredMap(before.decisions)
     state = GateState(
         name,
         decisions.with_changes(changes),
@@ -324,7 +331,7 @@ def _state(
 
 
 def _same(before: GateState, after: GateState) -> bool:
-    """Without a look at each node."""
+    """Compares without reading each node."""
     if before.decisions is not after.decisions or before.closed is not after.closed:
         return False
     return (before.armed, before.cap, before.storms) == (after.armed, after.cap, after.storms)
@@ -371,15 +378,17 @@ def _storm_states(rule: StormRule | None, after: NextGate) -> tuple[Storm, ...]:
 
 
 def _cap(caps: Caps, states: Mapping[str, GateState], groups: Mapping[Group, GroupMemory]) -> int | None:
-    """How many nodes the gates that refuse may close together."""
+    """Returns how many nodes all refusing gates together may close."""
     if caps.cluster is None or not groups:
         return None
-    group, memory = next(iter(groups.items()))  # they are the first
+    group, memory = next(iter(groups.items()))  # the refusing gates come first
     return caps.cluster.of(memory.sizes.total) if states[group[0]].refuses else None
 
 
-def _snapshot(ledger: Ledger, states: Mapping[str, GateState], evidence: Evidence, cap: int | None) -> Snapshot:
-    before = ledger.snapshot
+def _snapshot(
+    previous: DecisionMemory, states: Mapping[str, GateState], evidence: Evidence, cap: int | None
+) -> Snapshot:
+    before = previous.snapshot
     nodes = before.nodes
     turned_up = [name for name, seen in evidence.items() if (seen is None) is (name in nodes)]
     if turned_up:

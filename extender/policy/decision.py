@@ -1,6 +1,6 @@
-"""Pure: what was decided, as all others read it. Values only; whoever makes one is in `decide`.
+"""Pure: the decisions as all other rooms read them. Values only; `decide` makes them.
 
-All of it is immutable. A Decision that has not changed is the same object in the next snapshot.
+Everything is immutable. An unchanged Decision is the same object in the next snapshot.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ Severity = Literal["gate", "preferNot", "warn"]
 
 
 class HeldBy(StrEnum):
-    """Who made a decision differ from the verdict; the empty one is nobody."""
+    """What made a decision differ from the verdict; empty if nothing did."""
 
     NONE = ""
     CAP = "cap"
@@ -30,12 +30,13 @@ class HeldBy(StrEnum):
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
-    """What holds for one node at one gate. reason: OPEN, or one of REASONS. pod, evidence: as in Verdict.
+    """The decision on one node at one gate.
 
-    since_monotonic: when the reason became this one. changes_at: monotonic seconds when it must be decided again
-    although nothing happened; None if never. verdict: the reason before anything held it. held_by, note: who held it,
-    and in words for people. until: monotonic seconds when that ends by itself; None if it does not. new: closed beside
-    the caps, for nothing tells that the node was ever in use.
+    reason: OPEN, or one of REASONS. pod, evidence: as in Verdict. since_monotonic: when the reason became this one.
+    changes_at: monotonic seconds when time alone makes a new decision necessary; None if never. verdict: the reason
+    before an order, storm, cap or grace changed it. held_by, note: what changed it, also in words. until: monotonic
+    seconds when that ends by itself; None if it does not. new: closed beside the caps, because nothing shows that the
+    node was ever in use.
     """
 
     reason: str
@@ -51,14 +52,14 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def against(self) -> str:
-        """The evidence where it speaks against the node. Of one that is well it may be closed by an order all the same,
-        and what is said beside is no cause."""
+        """Returns the evidence if it speaks against the node. An order may close a healthy node; its evidence is then
+        no cause."""
         return self.evidence if self.verdict != OPEN else ""
 
 
 class CapState(msgspec.Struct, frozen=True, gc=False):
-    """limit: how many nodes the gate may close, None = as many as it likes. closed: of those that count. held: open
-    though their verdict closes them, by this cap or one of the cluster, a zone or a pool."""
+    """The cap of a gate. limit: how many nodes the gate may close, None = any number. closed: those of them that count.
+    held: nodes that stay open against their verdict, by this cap or one of the cluster, a zone or a pool."""
 
     limit: int | None = None
     closed: int = 0
@@ -67,11 +68,11 @@ class CapState(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Storm:
-    """Many nodes closed at once for one cause, so held open: whoever looks at them may be what is broken.
+    """Many nodes that turned bad at once for one cause, and are held open: the checks themselves may be broken.
 
-    reason: one of REASONS. cause: the word of the condition that turned, "" if there is none. nodes: held open, now.
-    suspect: what most of them say, for people. began_monotonic: when the first of them turned. until: monotonic
-    seconds when it ends if it stays calm, None while it is not.
+    reason: one of REASONS. cause: the word of the condition that turned, "" if there is none. nodes: held open now.
+    suspect: the most frequent evidence, for humans. began_monotonic: when the first of them turned. until: monotonic
+    seconds when it ends if nothing new happens, None while it continues.
     """
 
     reason: str
@@ -83,9 +84,10 @@ class Storm:
 
 
 class GateState(msgspec.Struct, frozen=True):
-    """What holds at one gate. armed: after orders; one that is not refuses nothing, and is decided as if it did.
+    """The state of one gate.
 
-    closed: the nodes whose decision has a reason, with it.
+    armed: after orders. A gate that is not armed refuses nothing, and is decided as if it did. closed: the nodes whose
+    decision has a reason, with it.
     """
 
     name: str

@@ -1,10 +1,10 @@
 """Pure: which devices a pod claims by Dynamic Resource Allocation (DRA).
 
-Mirrors what of resource.k8s.io/v1 tells a device (staging/src/k8s.io/api/resource/v1/types.go): a pod names claims or
-templates of claims, a claim's requests name a DeviceClass each, a DeviceClass selects devices by CEL and may serve an
-extended resource. The pod alone tells none of that but the names.
+Mirrors how resource.k8s.io/v1 describes a device (staging/src/k8s.io/api/resource/v1/types.go). A pod names claims or
+templates of claims. A claim's requests name a DeviceClass each. A DeviceClass selects devices by CEL and may serve an
+extended resource. The pod itself holds only the names.
 
-A claim of which nothing is known counts as one of every device: it may be.
+An unknown claim counts as a claim of every device.
 """
 
 import re
@@ -14,9 +14,9 @@ from typing import Protocol
 
 from extender.policy.cel import Drivers, both
 
-# An extended resource of this prefix is served by the DeviceClass whose name follows.
+# The DeviceClass whose name follows this prefix serves such an extended resource.
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
-# Which driver serves which resource of a device plugin: by the vendors' own DeviceClasses and device plugins.
+# Drivers by the resource of a device plugin, from the vendors' own DeviceClasses and device plugins.
 _VENDORS = (
     (re.compile(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)\Z"), "gpu.nvidia.com"),
     (re.compile(r"amd\.com/gpu\Z"), "gpu.amd.com"),
@@ -27,8 +27,8 @@ _VENDORS = (
 
 @dataclass(frozen=True, slots=True)
 class PodClaim:
-    """An entry of `spec.resourceClaims`. claim: name of its ResourceClaim, "" while it is not known. template: name of
-    the template that the claim is made from, "" = none."""
+    """An entry of `spec.resourceClaims`. claim: name of its ResourceClaim, "" while unknown. template: name of the
+    template that the claim is made from, "" = none."""
 
     claim: str = ""
     template: str = ""
@@ -36,8 +36,8 @@ class PodClaim:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request of a claim, or one alternative of it. drivers: which may serve it by the request's own selectors, or
-    which does once it is `allocated`; None = any."""
+    """One request of a claim, or one alternative of it. drivers: which may serve it by the request's own selectors;
+    once `allocated`, which does. None = any."""
 
     device_class: str
     drivers: Drivers = None
@@ -46,8 +46,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class DeviceClass:
-    """drivers: whose devices its selectors admit, None = any. resource: the extended resource that it serves, "" if it
-    serves none. created: RFC 3339 in UTC."""
+    """A DeviceClass. drivers: whose devices its selectors admit, None = any. resource: the extended resource that it
+    serves, "" = none. created: RFC 3339 in UTC."""
 
     name: str
     drivers: Drivers = None
@@ -56,21 +56,21 @@ class DeviceClass:
 
 
 class Devices(Protocol):
-    """What is known of claims, templates and classes. None = not known."""
+    """Look-ups of claims, templates and classes. None = unknown."""
 
     def requests_of_claim(self, namespace: str, name: str) -> Sequence[Request] | None: ...
     def requests_of_template(self, namespace: str, name: str) -> Sequence[Request] | None: ...
     def device_class(self, name: str) -> DeviceClass | None: ...
 
     def class_of_resource(self, resource: str) -> str:
-        """The DeviceClass by which kube-scheduler serves the extended resource; "" if none is known."""
+        """Returns the DeviceClass by which kube-scheduler serves the extended resource; "" if none is known."""
 
     def drivers_of_resource(self, resource: str) -> frozenset[str]:
-        """Of the DeviceClasses that serve it."""
+        """Returns the drivers of the DeviceClasses that serve the resource."""
 
 
 class NoDevices:
-    """Nothing is known of any."""
+    """Look-ups in which everything is unknown."""
 
     def requests_of_claim(self, namespace: str, name: str) -> Sequence[Request] | None:  # noqa: ARG002
         return None
@@ -89,17 +89,18 @@ class NoDevices:
 
 
 def class_by_prefix(resource: str) -> str:
-    """The DeviceClass that the name of an extended resource spells out; "" if it spells none."""
+    """Returns the DeviceClass that the name of an extended resource contains; "" if it contains none."""
     return resource[len(CLASS_PREFIX) :] if resource.startswith(CLASS_PREFIX) else ""
 
 
 def is_device(resource: str) -> bool:
-    """Whether a DRA driver could serve the resource. `cpu`, `memory` and others of Kubernetes have no domain."""
+    """Returns whether a DRA driver could serve the resource. `cpu`, `memory` and others of Kubernetes have no
+    domain."""
     return "/" in resource
 
 
 def vendors_driver(resource: str) -> str:
-    """The driver that the resource's vendor ships for it; "" if none is known here."""
+    """Returns the driver that the resource's vendor ships for it; "" if none is known here."""
     return next((driver for pattern, driver in _VENDORS if pattern.match(resource)), "")
 
 
@@ -111,11 +112,11 @@ def claimed(
     resources: Collection[str],
     devices: Devices,
 ) -> bool:
-    """Whether one of the claims asks for a device of one of the classes, or of a driver that serves one of the
+    """Returns whether one of the claims requests a device of one of the classes, or of a driver that serves one of the
     resources.
 
-    An unknown claim counts, and for `resources` so does a request of unknown driver. Each alternative counts until one
-    is allocated.
+    An unknown claim counts, and for `resources` so does a request with an unknown driver. Each alternative counts until
+    one is allocated.
     """
     served = [resource for resource in resources if is_device(resource)]
     named = {*classes, *filter(None, map(class_by_prefix, served))}
@@ -133,7 +134,7 @@ def claimed(
 
 
 def _serves(request: Request, resource: str, devices: Devices) -> bool:
-    """Whether the request may be given a device of a driver that serves the resource."""
+    """Returns whether the request may get a device of a driver that serves the resource."""
     device_class = devices.device_class(request.device_class)
     if device_class is not None and device_class.resource == resource:
         return True
@@ -144,7 +145,7 @@ def _serves(request: Request, resource: str, devices: Devices) -> bool:
 
 
 def _by_name(resource: str) -> frozenset[str]:
-    """The drivers that are known to serve the resource by its name alone. A driver's name ends with the domain of its
-    vendor, as a resource's begins with it: `gpu.example.com` for `example.com/gpu`."""
+    """Returns the drivers that serve the resource by its name alone. A driver's name ends with the domain of its
+    vendor, and a resource's begins with it: `gpu.example.com` for `example.com/gpu`."""
     domain, _, name = resource.partition("/")
     return frozenset({vendors_driver(resource), f"{name}.{domain}", domain} - {""})

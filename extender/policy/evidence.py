@@ -1,4 +1,4 @@
-"""Pure: what verdicts are made of. `cluster` fills these words, `verdict` reads them."""
+"""Pure: the values that verdicts are made of. `cluster` fills them, `verdict` reads them."""
 
 import math
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from extender.policy.orders import Orders
 from extender.policy.placement import Placement, Taint
 
-# Reasons of our condition of a Node that `cluster` reads again, so that one who starts knows what the last one saw.
+# Reasons of readygate's own condition of a Node. `cluster` reads them back, so that a new process knows the last state.
 TOLD_HEALTHY = "Healthy"
 TOLD_NOT_YET_HEALTHY = "NotYetHealthy"
 TOLD_HELD_CLOSED = "HeldClosed"
@@ -15,12 +15,12 @@ TOLD_HELD_CLOSED = "HeldClosed"
 
 @dataclass(frozen=True, slots=True)
 class HealthPod:
-    """What a verdict needs of one health pod. Conditions are "True", "False", "Unknown", or "" when absent.
+    """One health pod. Conditions are "True", "False", "Unknown", or "" if absent.
 
-    message: why it is not good; of a good one, what its agent says beside that.
-    created, started, ready_since, node_healthy_since, deleted: RFC 3339 text in UTC with whole seconds, as metav1.Time
-    is written; compared as text. deleted: when it was told to end, "" if it was not; deleted_at: the same by the
-    monotonic clock. node_uid: of the Node object this pod was first seen on, "" if none was known then.
+    message: why it is not good; for a good pod, what its agent says besides. created, started, ready_since,
+    node_healthy_since, deleted: RFC 3339 text in UTC with whole seconds, as metav1.Time; compared as text. deleted:
+    when its deletion was requested, "" if it was not; deleted_at: the same by the monotonic clock. node_uid: of the
+    Node object on which this pod was first seen, "" if unknown.
     """
 
     name: str
@@ -46,7 +46,8 @@ class HealthPod:
 
 @dataclass(frozen=True, slots=True)
 class ObservedCondition:
-    """A condition of a Node, others' words. changed, seen: when it became this, and was last said; RFC 3339."""
+    """A condition of a Node that another program writes. changed, seen: its last transition and its last heartbeat; RFC
+    3339."""
 
     type: str
     status: str
@@ -58,12 +59,12 @@ class ObservedCondition:
 
 @dataclass(frozen=True, slots=True)
 class ObservedNode:
-    """What a verdict needs of one Node object. ready: status of its own Ready condition, "" when absent.
+    """One Node object. ready: status of its Ready condition, "" if absent.
 
     created: as of pods. born_at: the same by the monotonic clock. ready_since: when Ready became this, RFC 3339.
-    conditions: all but Ready and our own. in_service: False while it is cordoned, being deleted, drained or maintained.
-    roles: its taints of that kind, NoSchedule or NoExecute; of others nothing is kept. told_good: whether our condition
-    of it says that it was healthy once.
+    conditions: all but Ready and readygate's own. in_service: False while it is cordoned, deleted, drained or
+    maintained. roles: its taints of a role, NoSchedule or NoExecute; other taints are not kept. told_good: whether
+    readygate's condition says that it was healthy once.
     """
 
     name: str
@@ -81,10 +82,10 @@ class ObservedNode:
 
 @dataclass(frozen=True, slots=True)
 class NodeEvidence:
-    """All that is seen of one node at a moment.
+    """Everything observed of one node at a moment.
 
-    pods: the health pods on it, by gate. heartbeat_lost: its kubelet has stopped renewing its Lease.
-    agent_silent: the agent on it has. swallows: what is to be seen where pods fail to start that start elsewhere.
+    pods: the health pods on it, by gate. heartbeat_lost: its kubelet no longer renews its Lease. agent_silent: the
+    agent on it no longer sends heartbeats. swallows: the evidence that pods fail to start there that start elsewhere.
     """
 
     node: ObservedNode
@@ -96,7 +97,7 @@ class NodeEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is decided with beside nodes. placements: by gate, where its DaemonSet can run; None = not known."""
+    """Input of decisions that is not of a node. placements: by gate, where its DaemonSet can run; None = unknown."""
 
     placements: Mapping[str, Placement | None] = field(default_factory=dict)
     orders: Orders = field(default_factory=Orders)

@@ -1,26 +1,27 @@
-"""Pure: which pods are never refused a node, and which one always. Asked before any health is looked up, so it needs no
-cache.
+"""Pure: which pods are never refused a node, and which pods are always refused. These rules come before any look-up of
+health, so they need no cache.
 
-Without these rules the health pod of a new node could not be placed: kube-scheduler places DaemonSet pods too, its node
-would be closed for want of a health pod, and it would wait for itself (kubernetes issue 91489 is the same knot).
+Without them the health pod of a new node could not be placed. kube-scheduler places DaemonSet pods, too: their node is
+closed while it has no health pod, so the pod would wait for itself (the same knot as kubernetes issue 91489).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from extender.settings import Settings
+from extender.config.settings import Settings
 from kube import contract
 from kube.objects import OwnerReference, daemon_set_of
 
-ALWAYS = frozenset({"kube-system"})  # whatever is configured: what the control plane itself needs to come back
+ALWAYS = frozenset({"kube-system"})  # whatever is configured: the control plane needs its own pods to recover
 EVERYWHERE = "*"
 SYSTEM_CRITICAL_CLASSES = frozenset({"system-node-critical", "system-cluster-critical"})
-SYSTEM_CRITICAL_PRIORITY = 2_000_000_000  # kubernetes pkg/apis/scheduling: twice the highest a user may define
+# kubernetes pkg/apis/scheduling: twice the highest priority that a user may define
+SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 
 
 class Exemption(StrEnum):
-    """Why a pod is exempt: one constant word; the empty one counts as false."""
+    """Why a pod is exempt: one constant word; the empty word is false."""
 
     NONE = ""
     HEALTH_POD = "health-pod"
@@ -33,8 +34,10 @@ class Exemption(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """own: our namespace. health: namespace and name of each DaemonSet of health pods, None for any of the namespace.
-    label: "" = no opt-out. label_namespaces: where it counts, None = everywhere.
+    """The rules of the configuration.
+
+    own: readygate's namespace. health: namespace and name of each DaemonSet of health pods, None for any of the
+    namespace. label: the label that opts out, "" = none. label_namespaces: where that label counts, None = everywhere.
     """
 
     own: str = contract.NAMESPACE
@@ -67,7 +70,7 @@ def exemption_of(
     priority_class: str,
     priority: int | None,
 ) -> Exemption:
-    """The first rule that holds for the pod, in the order of Exemption."""
+    """Returns the first rule that applies to the pod, in the order of Exemption."""
     daemon_set = daemon_set_of(owners) if owners else ""
     if daemon_set and ((namespace, daemon_set) in rules.health or (namespace, None) in rules.health):
         return Exemption.HEALTH_POD
@@ -89,6 +92,6 @@ def exemption_of(
 def is_canary(
     rules: Rules, *, namespace: str, labels: Mapping[str, str] | None, owners: Sequence[OwnerReference] | None
 ) -> bool:
-    """Whether the pod is refused everywhere on purpose: one of our own namespace, so it would be exempt. A controller's
-    pod is none: nothing that is meant to run can be one by its template."""
+    """Returns whether all nodes are refused to the pod on purpose. A canary is in readygate's own namespace and has no
+    controller, so no template of a workload can create one."""
     return namespace == rules.own and not owners and labels is not None and labels.get(contract.LABEL_CANARY) == "true"

@@ -1,8 +1,9 @@
-"""Pure: the gates of the configuration, as policy sees them."""
+"""Pure: the gates of the configuration, in the terms of policy."""
 
 from dataclasses import dataclass
 
-from extender import gate_settings
+from extender.config import gates
+from extender.config.settings import Settings
 from extender.policy.caps import Caps, Limit
 from extender.policy.conditions import ConditionRules, rules_of
 from extender.policy.damping import Damping
@@ -10,19 +11,18 @@ from extender.policy.decision import Severity
 from extender.policy.devices import Devices
 from extender.policy.evidence import ObservedNode
 from extender.policy.placement import Placement
+from extender.policy.pod_starts import StartRule
 from extender.policy.pods import EVERY_POD, Classes, PodClass, Volumes, class_of
-from extender.policy.starts import StartRule
 from extender.policy.storm import StormRule
-from extender.settings import Settings
 from kube.selector import Selector, parse
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """armed: by the configuration, orders come after it. nodes: None = it speaks of all.
+    """A gate. armed: by the configuration, before orders. nodes: None = it applies to all.
 
-    conditions: None = the pod's Ready, and readygate.dev/NodeHealthy where it is there. cap: what holds for it, its own
-    or that of all gates; None = none. by_starts: by how pods start on a node, nothing else is looked at.
+    conditions: None = the pod's Ready, and readygate.dev/NodeHealthy if present. cap: its own or that of all gates;
+    None = none. by_starts: decided by how pods start on a node, and by nothing else.
     """
 
     name: str
@@ -39,25 +39,25 @@ class Gate:
 
     @property
     def needs_pod(self) -> bool:
-        """Whether health pods speak for the nodes; otherwise their own conditions do alone."""
+        """Returns whether health pods decide; otherwise only conditions of the Node do."""
         return not self.by_starts and (self.conditions is None or self.conditions.needs_pod)
 
 
 def gates_of(settings: Settings) -> tuple[Gate, ...]:
-    """In the order of the file."""
-    common = limit_of(settings.cap.gate) if isinstance(settings.cap, gate_settings.Caps) else None
+    """Returns the gates in the order of the file."""
+    common = limit_of(settings.cap.gate) if isinstance(settings.cap, gates.Caps) else None
     return tuple(_gate(gate, common) for gate in settings.gates)
 
 
 def classes_of(settings: Settings, volumes: Volumes | None = None, devices: Devices | None = None) -> Classes:
-    """For which pods each gate speaks."""
+    """Returns to which pods each gate applies."""
     return Classes([gate.pods_for for gate in gates_of(settings)], volumes, devices)
 
 
 def caps_of(settings: Settings) -> Caps:
-    """Of all gates together."""
+    """Returns the caps of all gates together."""
     cap = settings.cap
-    if not isinstance(cap, gate_settings.Caps):
+    if not isinstance(cap, gates.Caps):
         return Caps()
     return Caps(
         cluster=limit_of(cap.cluster),
@@ -72,26 +72,26 @@ def caps_of(settings: Settings) -> Caps:
 
 def storm_of(settings: Settings) -> StormRule | None:
     storm = settings.storm
-    if not isinstance(storm, gate_settings.Storm):
+    if not isinstance(storm, gates.Storm):
         return None
     return StormRule(storm.percent, storm.at_least, storm.within_seconds, storm.calm_seconds)
 
 
 def start_rule_of(settings: Settings) -> StartRule | None:
-    """None where no gate looks at how pods start."""
+    """Returns the rule for starts of pods, None if no gate uses it."""
     found = next((gate.pod_starts for gate in settings.gates if gate.pod_starts is not None), None)
     return None if found is None else StartRule(found.namespaces, found.within_seconds, found.stuck_seconds)
 
 
 def limit_of(value: str | int | None) -> Limit | None:
-    """A value of a cap, as the file has it."""
+    """Returns a cap of the file as a limit."""
     if value is None:
         return None
     return Limit(percent=int(value[:-1])) if isinstance(value, str) else Limit(absolute=value)
 
 
 def not_gated(gate: Gate, placement: Placement | None, node: ObservedNode) -> str:
-    """Why the gate does not speak of the node, for people; "" if it does. placement: None = not known."""
+    """Returns why the gate does not apply to the node, for humans; "" if it does. placement: None = unknown."""
     if gate.nodes is not None and not gate.nodes.matches(node.labels):
         return f"the gate's `nodes` selects others: {gate.nodes}"
     if placement is None or not gate.needs_pod:
@@ -99,7 +99,7 @@ def not_gated(gate: Gate, placement: Placement | None, node: ObservedNode) -> st
     return placement.why_not(node.name, node.labels, node.roles)
 
 
-def _gate(gate: gate_settings.Gate, common: Limit | None) -> Gate:
+def _gate(gate: gates.Gate, common: Limit | None) -> Gate:
     damping = gate.damping
     own = None if gate.cap is False else limit_of(gate.cap)
     return Gate(
@@ -112,7 +112,7 @@ def _gate(gate: gate_settings.Gate, common: Limit | None) -> Gate:
         missing_grace_s=gate.missing_grace_seconds,
         replace_grace_s=gate.replace_grace_seconds,
         damping=Damping(damping.min_healthy_seconds, damping.ceiling_seconds, damping.window_seconds)
-        if isinstance(damping, gate_settings.Damping)
+        if isinstance(damping, gates.Damping)
         else None,
         cap=common if gate.cap is None else own,
         by_starts=gate.pod_starts is not None,

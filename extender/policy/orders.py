@@ -1,13 +1,13 @@
-"""Pure: what operators have ordered. A ConfigMap's `data` in, orders out; every replica reads the same.
+"""Pure: orders of operators. A ConfigMap's `data` in, orders out; every replica reads the same.
 
     id: {order: hold, scope: {node: n-007}, author: anna, reason: swapping its disk, expires: "2026-11-23T08:00:00Z"}
 
-    hold     closed, whatever is seen           exempt   open, whatever is seen
-    pause    no new closures                    arm, disarm   of a gate: refuses, or only counts what it would refuse
+    hold     closed, whatever is observed   exempt   open, whatever is observed
+    pause    no new closures                arm, disarm   of a gate: it refuses, or only counts what it would refuse
 
-A value is a YAML or JSON mapping of few known keys. One that cannot be used is reported in one line and ignored; it
-never changes what the others say. Of orders that speak of the same node the one with the narrowest scope holds. A gate
-that was armed by name is disarmed by a later word for all gates, too: that one is the emergency exit.
+A value is a YAML or JSON mapping of few known keys. An unusable value is reported in one line and ignored; the others
+keep their effect. Of several orders for a node the one with the narrowest scope applies. A later disarm of all gates
+also disarms a gate that was armed by name, because it is the emergency exit.
 """
 
 import json
@@ -30,7 +30,7 @@ from component.text import one_line
 ENTRIES_MAX = 1000
 VALUE_LIMIT = 2048  # characters of one entry
 ID_LIMIT = 63
-FAULTS_MAX = 20  # lines; what is more is counted
+FAULTS_MAX = 20  # lines; further faults are counted
 AUTHOR_LIMIT = 64
 REASON_LIMIT = 200
 _NEVER = 253_370_764_800.0  # the year 9999
@@ -39,7 +39,7 @@ _ID = re.compile(_LABEL)
 
 
 class Kind(StrEnum):
-    """What is ordered; of those about nodes, the earlier wins at equal scope."""
+    """The kind of an order. Of those for nodes, the earlier one wins at equal scope."""
 
     HOLD = "hold"
     EXEMPT = "exempt"
@@ -61,7 +61,8 @@ Time = Annotated[datetime, Meta(tz=True, description='an RFC 3339 time, as "2026
 
 
 class Scope(Section, frozen=True):
-    """What an order is about: all that hold, nothing given = the cluster. A gate may stand with a node or a pool."""
+    """What an order is for: all given keys must match; without any it is the cluster. A gate may be given with a node
+    or pool."""
 
     gate: GateName | None = None
     pool: PoolName | None = None
@@ -69,7 +70,7 @@ class Scope(Section, frozen=True):
 
     def __post_init__(self) -> None:
         if self.pool is not None and self.node is not None:
-            raise ValueError("pool: stands beside a node, allowed: one of the two")
+            raise ValueError("pool: is given with a node, allowed: one of the two")
 
 
 class Entry(Section, frozen=True):
@@ -89,7 +90,8 @@ class Entry(Section, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """gate, pool, node: "" = any. author, reason: one line each. created, expires: wall seconds; infinite = never."""
+    """An order. gate, pool, node: "" = any. author, reason: one line each. created, expires: wall seconds; infinite =
+    never."""
 
     id: str
     kind: Kind
@@ -106,7 +108,7 @@ class Order:
 
     @property
     def scope(self) -> str:
-        """In words, as `gate health on node n-007`."""
+        """Returns the scope in words, as `gate health on node n-007`."""
         where = f"node {self.node}" if self.node else f"pool {self.pool}" if self.pool else ""
         gate = f"gate {self.gate}" if self.gate else ""
         return " on ".join(filter(None, (gate, where))) or "the cluster"
@@ -117,7 +119,7 @@ _Place = tuple[str, str, str]  # gate, pool, node of an order
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """entries: by id. faults: a line for each entry that is ignored. Equal if both are."""
+    """All orders. entries: by id. faults: one line for each ignored entry. Objects are equal if both are."""
 
     entries: tuple[Order, ...] = ()
     faults: tuple[str, ...] = ()
@@ -137,14 +139,14 @@ class Orders:
         return tuple(order for order in self.entries if not order.in_force(wall))
 
     def next_expiry(self, wall: float) -> float:
-        """Wall seconds when the next order ends, infinite if none does."""
+        """Returns the wall seconds when the next order ends, infinite if none does."""
         return min((order.expires for order in self.entries if order.in_force(wall)), default=math.inf)
 
     def for_node(self, gate: str, node: str, pool: str, wall: float) -> Order | None:
-        """The hold, exempt or pause that holds for a node at a gate. pool: "" = in none.
+        """Returns the hold, exempt or pause that applies to a node at a gate. pool: "" = in none.
 
-        The narrowest scope wins: node, pool, gate, cluster; with the gate named before without. Then hold, exempt,
-        pause; then the one that lasts longest.
+        The narrowest scope wins: node, pool, gate, cluster; with a named gate before without. Then hold, exempt, pause;
+        then the one that lasts longest.
         """
         if not self._of_nodes:
             return None
@@ -154,8 +156,8 @@ class Orders:
         return _first(self._of_nodes, (*places, (gate, "", ""), _CLUSTER), wall)
 
     def arming(self, gate: str, wall: float) -> Order | None:
-        """The arm or disarm that holds for a gate, None = as its configuration says. The gate's own wins over one for
-        all gates, but for an arm that is older than the disarm; then the newest; then disarm."""
+        """Returns the arm or disarm that applies to a gate, None = as configured. An order for the gate wins over one
+        for all gates, unless it is an arm that is older than the disarm. Then the newest wins; then disarm."""
         if not self._arming:
             return None
         own, every = (_first(self._arming, (place,), wall) for place in ((gate, "", ""), _CLUSTER))
@@ -169,7 +171,7 @@ _CLUSTER = ("", "", "")
 
 
 def _by_place(orders: Iterable[Order]) -> dict[_Place, tuple[Order, ...]]:
-    """In each place the one that wins is the first."""
+    """Sorts the orders of each place so that the winner is the first."""
     found: dict[_Place, list[Order]] = {}
     for order in orders:
         found.setdefault((order.gate, order.pool, order.node), []).append(order)
@@ -190,7 +192,7 @@ def _first(places: Mapping[_Place, tuple[Order, ...]], where: Iterable[_Place], 
 
 
 def parse_orders(data: Mapping[str, object] | None) -> Orders:
-    """What the ConfigMap's `data` orders; never raises. Of more than ENTRIES_MAX the first by id count."""
+    """Reads the ConfigMap's `data`; never raises. Of more than ENTRIES_MAX entries the first by id count."""
     entries: list[Order] = []
     faults: list[str] = []
     ids = sorted(data or ())
@@ -210,7 +212,7 @@ def parse_orders(data: Mapping[str, object] | None) -> Orders:
 
 
 def parse_order(id_: str, value: object) -> Order:
-    """One entry. Raises SettingsError: one line that begins with the id."""
+    """Reads one entry. Raises SettingsError: one line that begins with the id."""
     try:
         if not _ID.match(id_):
             raise SettingsError(f"is no id, allowed: a-z, 0-9 and -, at most {ID_LIMIT}")
@@ -224,9 +226,9 @@ def parse_order(id_: str, value: object) -> Order:
         raise SettingsError(f"{one_line(id_, ID_LIMIT)}: {one_line(e)}") from e
 
 
-@lru_cache(ENTRIES_MAX)  # a change of one entry is no reason to read all of them anew, rubbish least of all
+@lru_cache(ENTRIES_MAX)  # a change of one entry does not cause all others to be parsed again, invalid ones included
 def _order(id_: str, value: str) -> Order | str:
-    """Or what is wrong with it."""
+    """Returns the order, or what is wrong with it."""
     try:
         entry = settings.convert(_mapping(value), Entry)
     except SettingsError as e:
@@ -246,16 +248,17 @@ def _order(id_: str, value: str) -> Order | str:
 
 
 def _ending(expires: float) -> float:
-    """What people write for never, and before there were computers: in neither can a clock of a time zone be set."""
+    """Returns the end of an order. Years near 9999 mean never, and years before computers mean ended: datetime cannot
+    convert either between time zones."""
     return math.inf if expires >= _NEVER else max(0.0, expires)
 
 
 def _mapping(value: str) -> object:
-    """JSON, as our own command writes it, is read quickly; all else, also a doubled key or half a character, by the
-    YAML reader, which says where it is."""
+    """Reads a mapping. JSON, as readygate's own command writes it, is read fast. The YAML reader reads everything else,
+    also duplicate keys and lone surrogates, and reports the position of a fault."""
     try:
         found = json.loads(value, object_pairs_hook=_each_key_once)
-        msgspec.json.encode(found)  # half a character passes as text until then
+        msgspec.json.encode(found)  # a lone surrogate passes as text until here
     except (ValueError, OverflowError, RecursionError):
         return settings.document(value)
     return found
@@ -264,5 +267,5 @@ def _mapping(value: str) -> object:
 def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("doubled key")
+        raise ValueError("duplicate key")
     return found

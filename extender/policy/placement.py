@@ -1,10 +1,10 @@
-"""Pure: where the pods of a DaemonSet can run, as its pod template says it of nodes.
+"""Pure: where the pods of a DaemonSet can run, by its pod template and the node.
 
-Mirrors NodeShouldRunDaemonPod (kubernetes pkg/controller/daemon) as far as nodeName, nodeSelector, required node
-affinity and the taints of a node's role go; operating system and architecture are labels like others. Other taints are
-left out on purpose: they come and go, and anybody's controller sets them while a node starts, which is when a gate is
-needed most. A node that only such a taint keeps a health pod off stays gated, so it is closed to whoever tolerates that
-taint. A role is given when a node joins; a DaemonSet without a toleration for it is not meant to be there.
+Mirrors NodeShouldRunDaemonPod (kubernetes pkg/controller/daemon) for nodeName, nodeSelector, required node affinity and
+the taints of a node's role; operating system and architecture are labels. Other taints are left out on purpose: they
+come and go, and many controllers set them while a node starts, when a gate is needed most. A node that only such a
+taint keeps free of a health pod stays gated, so it is closed to pods that tolerate the taint. A role is set when a node
+joins; a DaemonSet without a toleration for it is not meant for that node.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from kube.selector import Operator, Requirement, SelectorError, requirement
 
 FIELD_NAME = "metadata.name"
-ROLE = "node-role.kubernetes.io/"  # what the key of such a taint begins with
+ROLE = "node-role.kubernetes.io/"  # the prefix of the keys of such taints
 
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """Of a node, one that keeps pods from being placed."""
+    """A taint of a node that keeps pods from being placed."""
 
     key: str
     value: str = ""
@@ -30,7 +30,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """As in a pod template: an empty key with Exists is all keys, an empty effect all effects."""
+    """A toleration of a pod template: an empty key with Exists is all keys, an empty effect all effects."""
 
     key: str = ""
     operator: str = ""
@@ -45,7 +45,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Of a node affinity. fields: key, whether it shall be equal, the value. unreadable: matches no node."""
+    """A term of a node affinity. fields: key, whether it must be equal, the value. unreadable: matches no node."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[tuple[str, bool, str], ...] = ()
@@ -65,8 +65,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """node_selector: labels that a node must have. terms: one of them must match; None = no affinity. node_name: the
-    one node it can run on, "" = any. tolerations: of the pod template, without those every DaemonSet pod has."""
+    """Where the pods can run. node_selector: labels that a node must have. terms: one of them must match; None = no
+    affinity. node_name: the one node it can run on, "" = any. tolerations: of the pod template, without those every
+    DaemonSet pod has."""
 
     node_selector: Mapping[str, str] = field(default_factory=dict)
     terms: tuple[Term, ...] | None = None
@@ -74,7 +75,7 @@ class Placement:
     tolerations: tuple[Toleration, ...] = ()
 
     def why_not(self, name: str, labels: Mapping[str, str], roles: Sequence[Taint] = ()) -> str:
-        """Why no pod of it can run on this node, for people; "" if one can. roles: the node's taints of that kind."""
+        """Returns why no pod can run on this node, for humans; "" if one can. roles: the node's taints of a role."""
         for taint in roles:
             if not any(toleration.tolerates(taint) for toleration in self.tolerations):
                 return f"the DaemonSet does not tolerate {taint}"
@@ -93,7 +94,8 @@ class Placement:
 def term_of(
     expressions: Sequence[tuple[str, str, Sequence[str]]], fields: Sequence[tuple[str, str, Sequence[str]]]
 ) -> Term:
-    """Of matchExpressions and matchFields: key, operator, values. As upstream, one that cannot be read fits no node."""
+    """Reads matchExpressions and matchFields: key, operator, values. As upstream, an unreadable term matches no
+    node."""
     try:
         return Term(
             tuple(requirement(key, operator, values) for key, operator, values in expressions),

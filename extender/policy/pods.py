@@ -1,19 +1,19 @@
-"""Pure: for which pods a gate speaks.
+"""Pure: to which pods a gate applies.
 
-A gate that speaks for every pod costs a request nothing: its bit is a constant, and of the pod's spec no more is
-decoded than exemptions need.
+A gate for every pod costs a request nothing: its bit is constant, and of the pod's spec only the fields for exemptions
+are decoded.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from extender import gate_settings
+from extender.config import gates
 from extender.policy.devices import Devices, NoDevices, PodClaim, claimed
 from kube.selector import Selector, parse
 
-# Provisioners of volume plugins that Kubernetes had in its own tree, and the drivers that serve them since
-# (staging csi-translation-lib/pkg/plugins).
+# Provisioners of volume plugins that were once part of Kubernetes, and the drivers that serve them now (staging
+# csi-translation-lib/pkg/plugins).
 MIGRATED = {
     "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
     "kubernetes.io/azure-disk": "disk.csi.azure.com",
@@ -26,14 +26,14 @@ MIGRATED = {
 
 
 class Volumes(Protocol):
-    """Which CSI driver serves a claim: "" = none does, None = not known."""
+    """Which CSI driver serves a claim: "" = none does, None = unknown."""
 
     def driver_of_claim(self, namespace: str, name: str) -> str | None: ...
     def driver_of_class(self, name: str) -> str | None: ...
 
 
 class NoVolumes:
-    """Nothing is known of any."""
+    """Look-ups in which everything is unknown."""
 
     def driver_of_claim(self, namespace: str, name: str) -> str | None:  # noqa: ARG002
         return None
@@ -47,8 +47,8 @@ NO_DEVICES = NoDevices()
 
 @dataclass(frozen=True, slots=True)
 class PodVolume:
-    """driver: of an inline CSI volume. claim: name of the claim. storage_class: of an ephemeral one's template; "" is
-    what is not given."""
+    """A volume of a pod. driver: of an inline CSI volume. claim: name of the claim. storage_class: from the template of
+    an ephemeral one. "" = not given."""
 
     driver: str = ""
     claim: str = ""
@@ -57,8 +57,8 @@ class PodVolume:
 
 @dataclass(frozen=True, slots=True)
 class PodSeen:
-    """What gates look at of a pod. resources: names that a container, an init container or the pod itself requests or
-    limits, whatever the amount; so counts `managedResources`, too. claims: devices by DRA."""
+    """The fields of a pod that gates read. resources: names in requests or limits of containers, init containers or the
+    pod itself, whatever the amount; `managedResources` counts alike. claims: devices by DRA."""
 
     namespace: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -71,8 +71,8 @@ class PodSeen:
 
 @dataclass(frozen=True, slots=True)
 class PodClass:
-    """All that is not None must hold. Of drivers, namespaces and schedulers one is enough, and of resources and
-    device_classes together."""
+    """A class of pods: everything that is not None must match. Of drivers, namespaces and schedulers one match is
+    enough, and of resources and device_classes together."""
 
     selector: Selector | None = None
     namespaces: frozenset[str] | None = None
@@ -89,7 +89,7 @@ class PodClass:
 
     @property
     def needs_spec(self) -> bool:
-        """Whether containers, volumes and claims are looked at."""
+        """Returns whether containers, volumes and claims are read."""
         return self.resources is not None or self.device_classes is not None or self.drivers is not None
 
     def matches(self, pod: PodSeen, volumes: Volumes, devices: Devices = NO_DEVICES) -> bool:
@@ -104,7 +104,7 @@ class PodClass:
         )
 
     def _asks(self, pod: PodSeen, devices: Devices) -> bool:
-        """Whether the pod asks for one of the resources, or for a device of one of the classes."""
+        """Returns whether the pod requests one of the resources, or a device of one of the classes."""
         resources, classes = self.resources or _NONE, self.device_classes or _NONE
         if not resources.isdisjoint(pod.resources):
             return True
@@ -115,7 +115,8 @@ class PodClass:
         return claimed(pod.claims, pod.namespace, classes=classes, resources=resources, devices=devices)
 
     def _served(self, volume: PodVolume, namespace: str, volumes: Volumes) -> bool:
-        """A claim of which nothing is known counts: what we have not heard of yet is no reason to let the pod pass."""
+        """Returns whether a driver serves the volume. An unknown claim counts: missing knowledge must not let the pod
+        pass."""
         if volume.driver:
             driver: str | None = volume.driver
         elif volume.claim:
@@ -128,7 +129,7 @@ class PodClass:
         return driver is None or MIGRATED.get(driver, driver) in drivers
 
     def __str__(self) -> str:
-        """For people, as `pods that request nvidia.com/gpu`."""
+        """For humans, as `pods that request nvidia.com/gpu`."""
         if self.everybody:
             return "every pod"
         devices = (_either("request", self.resources), _either("claim devices of class", self.device_classes))
@@ -150,9 +151,9 @@ EVERY_POD = PodClass()
 
 
 class Classes:
-    """The classes of all gates. all: their bits together, what every pod gets if `everybody`.
+    """The classes of all gates. all: the mask of all gates, which every pod gets if `everybody`.
 
-    needs_spec: whether a pod's containers, volumes and claims are to be decoded.
+    needs_spec: whether a pod's containers, volumes and claims must be decoded.
     """
 
     def __init__(
@@ -167,7 +168,7 @@ class Classes:
         self.needs_spec = any(one.needs_spec for one in classes)
 
     def mask_of(self, pod: PodSeen) -> int:
-        """Bit i is set if gate i speaks for the pod."""
+        """Returns the mask: bit i is set if gate i applies to the pod."""
         mask = self._always
         for bit, one in self._asked:
             if one.matches(pod, self._volumes, self._devices):
@@ -175,7 +176,7 @@ class Classes:
         return mask
 
 
-def class_of(pods: gate_settings.For) -> PodClass:
+def class_of(pods: gates.For) -> PodClass:
     priority = pods.priority
     return PodClass(
         selector=None if pods.pod_selector is None else parse(pods.pod_selector),

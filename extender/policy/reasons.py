@@ -1,7 +1,7 @@
-"""Pure: why a node is closed, as kube-scheduler shows it behind "0/N nodes are available:".
+"""Pure: why a node is closed, as kube-scheduler shows it after "0/N nodes are available:".
 
-Constant for ever: no names, digits, times or percent signs, because kube-scheduler counts equal texts and retries a pod
-without pause when its text changes. At most seven.
+These texts never change and hold no names, digits, times or percent signs: kube-scheduler counts equal texts, and
+retries a pod without pause when its text changes. There are at most seven.
 """
 
 OPEN = ""

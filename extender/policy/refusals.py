@@ -1,33 +1,34 @@
-"""Pure: which nodes a gate refused to some pod and were not kicked since, and the order that loses no kick.
+"""Pure: which nodes a gate refused to some pod and no kick has followed yet, and the order of steps that loses no kick.
 
 A node that was refused to a pod and opens must be kicked, whatever the interleaving of three kinds of threads:
 
     a request:   reads the snapshot; looks names up; notes refusals; reads the snapshot again
-    a swap:      writes the snapshot; looks at the notes
-    a kick:      turns the page; writes the Node; drops the pages before, once the write was taken
+    a swap:      writes the snapshot; reads the notes
+    a kick:      turns the page; writes the Node; drops the earlier pages, once the write has succeeded
 
-Either the swap that opens a node comes to look after the request has noted: then it finds the note. Or it looked
-before, so it had written before that, and the request's second reading gives another snapshot than its first: then the
-request looks itself. Both take what they find out of the notes, so a refusal gives one kick.
+If the swap that opens a node reads after the request has noted, it finds the note. If it read before, it had written
+before that, and the request's second reading returns another snapshot than its first: then the request reads the notes
+itself. Both remove what they find from the notes, so a refusal causes one kick.
 
-A kick wakes every pod that an extender refused, whatever node the pod waits for, also one that is being scheduled at
-that moment: each asks again, and what it is refused then is noted anew. So a kick that was taken settles all notes of
-the pages before: who writes into one of them has asked before the kick was written.
+A kick wakes every pod that an extender refused, whatever node the pod waits for, also a pod that is being scheduled at
+that moment. Each asks again, and its new refusals are noted again. So a successful kick settles all notes of the
+earlier pages: a request that wrote into one of them had asked before the kick was written.
 
-What this relies on, in CPython with its interpreter lock: reading or writing an attribute, and `get`, `pop`, `update`,
-`copy` and `list()` of a dictionary whose keys are plain text, are one step each. No more than that; only one thread
-swaps, and only one kicks.
+This relies on CPython with its interpreter lock: reading or writing an attribute, and `get`, `pop`, `update`, `copy`
+and `list()` of a dictionary with plain text keys, are one step each. It relies on nothing else; only one thread swaps,
+and only one kicks.
 """
 
 from collections.abc import Collection, Mapping
 
-UNKNOWN_LIMIT = 1024  # names remembered that no snapshot knows: the scheduler may have seen a node before us
+UNKNOWN_LIMIT = 1024  # remembered names that are in no snapshot: kube-scheduler may have seen a node before readygate
 NOTED = "noted"
-NAME_LIMIT = 253  # characters; the API takes no longer name of a node
+NAME_LIMIT = 253  # characters; the limit of node names in the API
 
 
 class Refusals:
-    """Not more than the names of the nodes we know, twice, and UNKNOWN_LIMIT others: whoever asks, and whatever for."""
+    """Refused names of a gate. Bounded by twice the number of known nodes plus UNKNOWN_LIMIT others, whatever clients
+    send."""
 
     def __init__(self) -> None:
         self._pages: tuple[dict[str, str], ...] = ({},)
@@ -37,7 +38,7 @@ class Refusals:
         return sum(len(names) for names in (*self._pages, self._unknown))
 
     def note(self, refused: Mapping[str, str], unknown: Collection[str] = ()) -> None:
-        """unknown: which of them no snapshot holds."""
+        """Notes refused names. unknown: those that are in no snapshot."""
         if unknown:
             self._note_unknown(unknown)
             others = set(unknown)
@@ -45,7 +46,7 @@ class Refusals:
         self._pages[0].update(refused)
 
     def take(self, known: frozenset[str], closed: Mapping[str, str]) -> list[str]:
-        """Called after a swap: those that are known, not closed and were noted; they are not from now on."""
+        """Called after a swap: returns noted names that are known and not closed, and removes them from the notes."""
         for name in known.intersection(self._unknown.copy()):
             self.note({name: NOTED})
             self._unknown.pop(name, None)
@@ -59,16 +60,16 @@ class Refusals:
         return self.take_of(noted, known, closed)
 
     def take_of(self, names: Collection[str], known: frozenset[str], closed: Mapping[str, str]) -> list[str]:
-        """The same, of these names only: called by a request that has noted them."""
+        """The same for these names only: called by a request that has noted them."""
         return [name for name in names if name in known and name not in closed and self._forget(name)]
 
     def turn(self) -> None:
-        """Called before a kick. Not before the last one was taken: its notes are those of this one too."""
+        """Called before a kick, after the previous kick has succeeded: otherwise its notes belong to this kick, too."""
         if len(self._pages) == 1:
             self._pages = ({}, *self._pages)
 
     def settle(self) -> None:
-        """Called when a kick was taken: everything that was noted before turn() is done."""
+        """Called when a kick has succeeded: everything noted before turn() is settled."""
         self._pages = self._pages[:1]
 
     def _forget(self, name: str) -> bool:

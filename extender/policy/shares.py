@@ -1,4 +1,4 @@
-"""Pure: a bounded dictionary in which no namespace can displace the entries of the others."""
+"""Pure: a bounded dictionary in which no namespace can displace the entries of others."""
 
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
-"""Pure: the decisions as all others see them, looked up by requests.
+"""Pure: all decisions at a moment, looked up by requests.
 
-A Snapshot never changes; a new one takes the place of the old one as a whole. The Board holds the newest, and notes
-what is refused to requests, in the order that loses no kick (`refusals`). A request takes no lock.
+A Snapshot is immutable; a new one replaces it as a whole. The Board holds the newest, and notes the nodes that requests
+are refused, in the order of steps that loses no kick (`refusals`). A request takes no lock.
 
-A request speaks of the gates that are for its pod by a mask: bit i is the i-th gate in the order of the configuration.
+A request names the gates that apply to its pod by a mask: bit i is the i-th gate in the order of the configuration.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,27 +14,26 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from extender.policy.decision import GateState
+from extender.policy.encoded_names import Sorted, Spelled, respelled, sort_out_spelled, spelled_at, spelled_of
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, OPEN
 from extender.policy.refusals import NOTED, Refusals
-from extender.policy.spelling import Sorted, Spelled, respelled, sort_out_spelled, spelled_at, spelled_of
 
 ALL_GATES = -1
-UNKNOWN_NODE = CLOSED_NO_HEALTH_POD  # the reason for a name in no snapshot: not seen yet, or no node at all
-INHERITED_KICKS = 2  # kicks after which no pod waits any more that another process refused
-ANY_FEW = 8  # any open node will do; more than one, because nodes go
-VIEWS_MAX = 32  # masks whose gates are kept joined; with more than that each request joins its own
-SCORE_OPEN, SCORE_AVOIDED = 10, 0  # kube-scheduler's MaxExtenderPriority and the least
+UNKNOWN_NODE = CLOSED_NO_HEALTH_POD  # the reason for a name that is in no snapshot: not seen yet, or no node
+INHERITED_KICKS = 2  # kicks after which no pod still waits that another process refused
+ANY_FEW = 8  # any open node will do; more than one, because nodes disappear
+VIEWS_MAX = 32  # masks whose joined view is kept; with more masks each request joins its own
+SCORE_OPEN, SCORE_AVOIDED = 10, 0  # kube-scheduler's MaxExtenderPriority, and the minimum
 _NOTHING_CLOSED: Mapping[str, str] = {}
 
-Note = tuple[str, Mapping[str, str], Collection[str]]  # a gate, what it refused, which of that no snapshot holds
+Note = tuple[str, Mapping[str, str], Collection[str]]  # a gate, its refusals, and those of them that are in no snapshot
 
 
 class Snapshot(msgspec.Struct, frozen=True, eq=False):
-    """gates: by name, in the order of the configuration. nodes: all that there are.
+    """All decisions at a moment. gates: by name, in the order of the configuration. nodes: all known nodes.
 
-    cap: how many nodes all gates that refuse may close together, None = as many as they like.
-    refusing, avoiding: masks of the armed gates of severity `gate` and `preferNot`; follow from the gates.
-    spellings: as spelled() has made them, by mask.
+    cap: how many nodes all refusing gates together may close, None = any number. refusing, avoiding: masks of the armed
+    gates of severity `gate` and `preferNot`; derived from the gates. spellings: results of spelled(), by mask.
     """
 
     gates: Mapping[str, GateState] = msgspec.field(default_factory=dict)
@@ -57,11 +56,11 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
         force_setattr(self, "avoiding", avoiding)
 
     def after(self, gates: Mapping[str, GateState], nodes: frozenset[str], cap: int | None = None) -> Self:
-        """The next one. What requests have asked for of this one is made ready for them."""
+        """Returns the next snapshot, with the same views prepared that requests have used of this one."""
         snapshot = type(self)(gates, nodes, cap)
         for mask in list(self._views):
             snapshot.view(mask)
-        if self.spellings:  # what has not changed since is spelled already
+        if self.spellings:  # unchanged parts keep their encoded names
             known = respelled(next(iter(self.spellings.values())).nodes, self.nodes, nodes)
             for mask, spelled in list(self.spellings.items()):
                 view = snapshot.view(mask)
@@ -70,21 +69,21 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
         return snapshot
 
     def closed_at(self, gate: str) -> Mapping[str, str]:
-        """The nodes that this gate refuses, with their reasons; none if it is not armed, or not there."""
+        """Returns the nodes that this gate refuses, with their reasons; none if it is not armed or does not exist."""
         state = self.gates.get(gate)
         return _NOTHING_CLOSED if state is None or not state.refuses else state.closed
 
     def view(self, mask: int) -> Mapping[str, str]:
-        """The nodes closed at any of these gates, each with the reason of the first of them."""
+        """Returns the nodes closed at any of these gates, each with the reason of the first of them."""
         found = self._views.get(mask)
         if found is None:
             found = _joined([state.closed for state in self._of(mask) if state.closed])
             if len(self._views) < VIEWS_MAX:
-                self._views[mask] = found  # remembered by whoever asks; each would remember the same
+                self._views[mask] = found  # stored by whichever request comes; each would store the same
         return found
 
     def closed(self, mask: int) -> frozenset[str]:
-        """The names of view(mask): a set compares with another one by hashes, and need not look at every name."""
+        """Returns the names of view(mask): a set compares with another one by hashes without reading every name."""
         found = self._closed.get(mask)
         if found is None:
             found = frozenset(self.view(mask))
@@ -93,7 +92,7 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
         return found
 
     def spelled(self, mask: int) -> Spelled:
-        """All nodes, and those of view(mask), as requests spell them."""
+        """Returns all nodes, and those of view(mask), as JSON texts."""
         found = self.spellings.get(mask)
         if found is None:
             known = next(iter(self.spellings.values())).nodes if self.spellings else spelled_of(self.nodes)
@@ -103,7 +102,8 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
         return found
 
     def parts(self, mask: int) -> list[Note]:
-        """Of each of these gates the nodes that it closes and none before it: what is noted if all are refused."""
+        """Returns for each of these gates the nodes that it closes and no earlier one: what is noted if all are
+        refused."""
         found = self._parts.get(mask)
         if found is None:
             found, before = [], set[str]()
@@ -119,7 +119,8 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Of each node what a request of all gates is told, OPEN if nothing. For people: walks all nodes."""
+        """Returns the reason for each node in a request of all gates, OPEN if there is none. For humans: walks all
+        nodes."""
         return {**dict.fromkeys(self.nodes, OPEN), **self.view(self.refusing)}
 
     def _of(self, mask: int) -> Iterator[GateState]:
@@ -127,7 +128,7 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
 
 
 def _joined(closed: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
-    """Of several the first one's reason counts."""
+    """Joins closed nodes; the first gate's reason counts."""
     if len(closed) <= 1:
         return closed[0] if closed else _NOTHING_CLOSED
     joined: dict[str, str] = {}
@@ -137,8 +138,8 @@ def _joined(closed: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
 
 
 class Answer(NamedTuple):
-    """survivors: in the order asked, each once. refused: the other names, each with its reason. unknown: which of them
-    no snapshot holds. snapshot: what it was made of."""
+    """An answer. survivors: in the order asked, each once. refused: the other names, each with its reason. unknown:
+    those of them that are in no snapshot. snapshot: the one that was used."""
 
     survivors: list[str]
     refused: dict[str, str]
@@ -147,7 +148,7 @@ class Answer(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """names: nodes as requests spell them, each noted where a request of these gates was refused it by this snapshot.
+    """Notes of encoded names. names: nodes that this snapshot refused to requests of these gates, and that are noted.
     turned: how many pages were turned before."""
 
     turned: int
@@ -162,27 +163,27 @@ NOTHING = Snapshot()
 class Board:
     """The newest snapshot, for any thread to read.
 
-    on_late_release(nodes): called in the thread of a request that found out that nodes opened while it was refusing
-    them; must not block. All other releases are what swap() gives back.
+    on_late_release(nodes): called in the thread of a request which finds that nodes opened while it refused them; must
+    not block. All other releases are returned by swap().
     """
 
     def __init__(self, on_late_release: Callable[[Sequence[str]], None]) -> None:
         self._on_late_release = on_late_release
         self._snapshot = NOTHING
-        self.filled = False  # whether there was a first swap; names are not to be looked up before
-        self._refusals: dict[str, Refusals] = {}  # by gate; what is noted of a gate that goes is kicked
+        self.filled = False  # whether there was a first swap; no look-ups before
+        self._refusals: dict[str, Refusals] = {}  # by gate; notes of a removed gate are kicked
         self._inherited_kicks = INHERITED_KICKS
-        self._turned = 0  # written by the thread that kicks
-        self._noted = Noted(0, NOTHING, 0, set())  # written by the thread that answers
+        self._turned = 0  # written by the kick thread
+        self._noted = Noted(0, NOTHING, 0, set())  # written by the serving thread
 
     @property
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
     def look_up(self, names: Sequence[str], mask: int = ALL_GATES) -> Answer:
-        """Which of these nodes may be used. Each name is looked up once, in one snapshot.
+        """Returns which of these nodes may be used. Each name is looked up once, in one snapshot.
 
-        With an empty name among them nothing is noted: the whole request is answered with an Error.
+        If a name is empty, nothing is noted: the whole request is answered with an Error.
         """
         snapshot = self._snapshot
         answer = sort_out(names, snapshot, mask)
@@ -191,8 +192,8 @@ class Board:
         return answer
 
     def look_up_spelled(self, names: list[bytes], mask: int = ALL_GATES) -> tuple[Sorted, Snapshot] | None:
-        """The same for names as JSON spells them, and what it was made of; None, and nothing is noted, where look_up()
-        is to be asked: not each is another node that we know, or no gate refuses any."""
+        """The same for names as JSON texts, with the snapshot used. Returns None and notes nothing if look_up() is
+        needed: a name is unknown or repeated, or no gate refuses any."""
         snapshot = self._snapshot
         mask &= snapshot.refusing
         if not mask:
@@ -206,10 +207,9 @@ class Board:
         return found, snapshot
 
     def _note_spelled(self, found: Sorted, spelled: Spelled, snapshot: Snapshot, mask: int) -> None:
-        """While a node is closed it is refused again and again. What was noted of this snapshot stands in the newest
-        pages as long as none was turned and the snapshot is the newest: only a swap takes names out, after it has
-        written its own. Then nothing is to be noted.
-        """
+        """Notes the refusals. A closed node is refused again and again: a refusal that was noted for this snapshot
+        stays in the newest pages as long as no page was turned and the snapshot is the newest. Only a swap removes
+        names, after it has written its own snapshot. In that case nothing needs to be noted."""
         turned, noted = self._turned, self._noted
         if noted.snapshot is not snapshot or noted.mask != mask or noted.turned != turned:
             noted = Noted(turned, snapshot, mask, set())
@@ -245,20 +245,20 @@ class Board:
             self._on_late_release(released)
 
     def score(self, names: Sequence[str], mask: int = ALL_GATES) -> dict[str, int]:
-        """By node: SCORE_AVOIDED if an armed gate of severity `preferNot` would rather have no pod there."""
+        """Returns the score by node: SCORE_AVOIDED if an armed gate of severity `preferNot` has closed it."""
         snapshot = self._snapshot
         avoided = snapshot.view(mask & snapshot.avoiding)
         return {name: SCORE_AVOIDED if name in avoided else SCORE_OPEN for name in names}
 
     def swap(self, snapshot: Snapshot) -> list[str]:
-        """Puts the snapshot in the place of the last one; refused nodes that are open in it, to be kicked.
+        """Replaces the snapshot. Returns the nodes to kick: refused nodes that are open in the new one.
 
-        A node is released at a gate that had refused it and does so no more: because it has opened there, or because
-        the gate refuses nothing any more. It may be closed at others; then the pod that is woken is refused there, and
-        that is noted there.
+        A node is released at a gate that had refused it and no longer does: because it has opened there, or because the
+        gate refuses nothing any more. It may be closed at other gates; then they refuse the pod that wakes, and that is
+        noted there.
 
-        What the process before us refused nobody knows. So the first snapshot gives a few open nodes, and as long as
-        no kick was taken, every node that opens counts as refused.
+        The refusals of an earlier process are unknown. So the first snapshot returns a few open nodes, and until a kick
+        has succeeded, every node that opens counts as refused.
         """
         before = self._snapshot
         new = snapshot.gates.keys() - self._refusals.keys()
@@ -277,16 +277,16 @@ class Board:
         return list(released)
 
     def before_kick(self) -> None:
-        """Called by the thread that kicks, before it writes."""
+        """Called by the kick thread before it writes."""
         for refusals in self._refusals.values():
             refusals.turn()
-        self._turned += 1  # last: what a request remembers of the pages before holds no more
+        self._turned += 1  # last: from here on requests no longer rely on notes of earlier pages
 
     def after_kick(self) -> None:
-        """Called by the thread that kicks, when its write was taken: every refused pod is asked for again.
+        """Called by the kick thread after its write has succeeded: kube-scheduler asks again for every refused pod.
 
-        Two of them, and none can be left that was refused by the process before us: while that one is about to end, it
-        may still have answered what the first kick woke.
+        After two kicks no refusal of an earlier process can be left: while that process ended, it may still have
+        answered pods that the first kick woke.
         """
         for refusals in self._refusals.values():
             refusals.settle()
@@ -294,8 +294,8 @@ class Board:
 
 
 def _noted_at(refused: Mapping[str, str], unknown: Collection[str], parts: Iterable[Note]) -> Iterator[Note]:
-    """Gate, and what is noted there: each name once, at the gate whose reason it was given; an unknown one at the
-    first. Before that gate opens it, no pod of these gates can use it. In C speed, as sort_out()."""
+    """Returns gates with what is noted there. Each name is noted once, at the gate whose reason it got; an unknown one
+    at the first gate. Before that gate opens it, no pod of these gates can use it. In C speed, as sort_out()."""
     for gate, closed, _ in parts:
         here = dict.fromkeys(closed.keys() & refused.keys(), NOTED)
         if unknown:
@@ -306,7 +306,7 @@ def _noted_at(refused: Mapping[str, str], unknown: Collection[str], parts: Itera
 
 
 def _opened(before: Snapshot, after: Snapshot) -> list[str]:
-    """The nodes that are open at some gate, and were not."""
+    """Returns the nodes that are open at some gate, and were not."""
     came = after.nodes - before.nodes
     opened: set[str] = set()
     for gate in after.gates:
@@ -316,7 +316,7 @@ def _opened(before: Snapshot, after: Snapshot) -> list[str]:
 
 
 def sort_out(names: Sequence[str], snapshot: Snapshot, mask: int = ALL_GATES) -> Answer:
-    """In C speed: this is what a scheduling attempt waits for."""
+    """Divides names into survivors and refused. In C speed, because a scheduling attempt waits for it."""
     mask &= snapshot.refusing
     asked = set(names)
     if len(asked) != len(names):
@@ -335,5 +335,5 @@ def sort_out(names: Sequence[str], snapshot: Snapshot, mask: int = ALL_GATES) ->
 
 
 def each_once(names: Sequence[str]) -> list[str]:
-    """In the order asked."""
+    """Returns each name once, in the order asked."""
     return list(dict.fromkeys(names))

@@ -1,8 +1,8 @@
-"""Pure: many nodes that turn bad at once for one cause. Then what looks at them may be what is broken, so they are held
-open, while whoever was closed before stays closed.
+"""Pure: detects many nodes that turn bad at once for one cause. The checks themselves may then be broken, so these
+nodes are held open, and nodes that were closed before stay closed.
 
-A storm is told by when its nodes turned. A process that starts finds these times in the objects, so it knows a storm
-that it did not see begin.
+A storm is detected from the times at which nodes turned bad. A new process finds these times in the objects, so it
+knows a storm whose beginning it did not see.
 """
 
 import math
@@ -16,8 +16,8 @@ Cause = tuple[str, str]  # one of REASONS, and the word of the condition that tu
 
 @dataclass(frozen=True, slots=True)
 class StormRule:
-    """More than `percent` of the nodes and `at_least` so many, turned within within_s: a storm. It is over when fewer
-    than that have been bad for calm_s."""
+    """The rule: more than `percent` of the nodes, and `at_least` so many, turned bad within within_s. The storm ends
+    when fewer than that have been bad for calm_s."""
 
     percent: int = 20
     at_least: int = 3
@@ -30,7 +30,7 @@ class StormRule:
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A node that is bad. at: monotonic seconds when it turned, -inf if nothing tells. evidence: for people."""
+    """A bad node. at: monotonic seconds when it turned, -inf if unknown. evidence: for humans."""
 
     cause: Cause
     at: float
@@ -39,9 +39,9 @@ class Turned:
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """A storm that lasts. nodes: held open; all are bad still. began: when the first of them turned, monotonic.
+    """A current storm. nodes: held open; all are still bad. began: when the first of them turned, monotonic.
 
-    calm_since: monotonic seconds since when fewer are bad than make a storm; None while it rages.
+    calm_since: monotonic seconds since when fewer nodes are bad than make a storm; None while it continues.
     """
 
     cause: Cause
@@ -62,9 +62,10 @@ def weather(
     monotonic: float,
     first: bool = False,
 ) -> tuple[Weather, ...]:
-    """The storms of a gate. size: how many nodes count. bad: those of them that are. before: the storms until now.
+    """Returns the storms of a gate. size: how many nodes count. bad: those of them that are bad. before: the previous
+    storms.
 
-    first: nothing is remembered, so a storm may have begun at any time.
+    first: there is no memory, so a storm may have begun at any time.
     """
     lasting: list[Weather] = []
     held: set[str] = set()
@@ -96,7 +97,7 @@ def _calmer(rule: StormRule, storm: Weather, size: int, monotonic: float) -> Wea
 
 
 def _dense_from(rule: StormRule, size: int, turned: list[tuple[float, str]]) -> float | None:
-    """When the earliest storm among these began; they are sorted by time."""
+    """Returns when the earliest storm among these began; they are sorted by time."""
     times = [at for at, _ in turned]
     for end, at in enumerate(times):
         begin = bisect_left(times, at - rule.within_s)
@@ -106,6 +107,6 @@ def _dense_from(rule: StormRule, size: int, turned: list[tuple[float, str]]) -> 
 
 
 def suspect(storm: Weather, bad: Mapping[str, Turned]) -> str:
-    """What most of its nodes say, "" if they say nothing."""
+    """Returns the most frequent evidence of its nodes, "" if they have none."""
     said = Counter(bad[name].evidence for name in sorted(storm.nodes) if name in bad and bad[name].evidence)
     return said.most_common(1)[0][0] if said else ""

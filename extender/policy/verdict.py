@@ -38,18 +38,18 @@ from kube.times import parse_time
 TURNED_LATER_S = 2.0  # a kubelet writes both at once, in whole seconds
 NODE_CLOSES = {contract.STATUS_FALSE: reasons.CLOSED_UNHEALTHY, contract.STATUS_UNKNOWN: reasons.CLOSED_NODE_LOST}
 
-# A kubelet that finds a pod bound to it which it does not run says so within seconds. So a pod that is still Ready so
-# long after its node's Node object was made anew was Ready all the time: somebody deleted the object, the kubelet
+# A kubelet that finds a pod bound to it which it does not run reports that within seconds. So a pod that is still Ready
+# so long after its node's Node object was created again was Ready all the time: the object was deleted, the kubelet
 # registered again and had nothing new to report (since 1.35 its restart changes no status: kubernetes gate
 # ChangeContainerStatusOnKubeletRestart).
 OLD_POD_LIMIT_S = 60.0
 
 
 class Memory(msgspec.Struct, frozen=True, gc=False):
-    """What a node's next verdict needs of the past. Belongs to one Node object: a new uid starts anew.
+    """The memory that a node's next verdict needs. It belongs to one Node object: a new uid starts without memory.
 
-    good_uid: of the health pod that was good last, "" when another bad one has spoken since. gone: when that one was
-    told to end, RFC 3339, "" if nothing tells; missing_since: the same by the monotonic clock, None while it is there.
+    good_uid: of the last good health pod, "" when a bad one has reported since. gone: when the deletion of that pod was
+    requested, RFC 3339, "" if unknown; missing_since: the same by the monotonic clock, None while the pod is there.
     """
 
     node_uid: str = ""
@@ -61,12 +61,12 @@ class Memory(msgspec.Struct, frozen=True, gc=False):
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """reason: one of `reasons`. pod: `namespace/name` of the deciding health pod. evidence: text for people; of a node
-    that is well, what its agent says beside that.
+    """A verdict. reason: one of `reasons`. pod: `namespace/name` of the deciding health pod. evidence: text for humans;
+    of a healthy node, what its agent says besides.
 
-    changes_at: monotonic seconds when the verdict must be made again although nothing happened; None if never.
-    bare: the reason without any grace. cause: the word of what turned, the same for all that fail alike. since: when
-    the node became bad, as the objects tell it, RFC 3339 in UTC; "" if they do not.
+    changes_at: monotonic seconds when time alone makes a new verdict necessary; None if never. bare: the reason without
+    any grace. cause: the word of what turned, the same for all that fail alike. since: when the node became bad by its
+    objects, RFC 3339 in UTC; "" if unknown.
     """
 
     reason: str
@@ -79,10 +79,10 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
 
 
 def belongs(pod: HealthPod, node: ObservedNode, monotonic: float) -> bool:
-    """Whether the pod runs on this Node object, not on an earlier one of the same name.
+    """Returns whether the pod runs on this Node object, not on an earlier one of the same name.
 
-    A pod that outlived its Node object counts again when it became Ready after the new one was made (then its kubelet
-    has probed it anew), or is Ready OLD_POD_LIMIT_S later.
+    A pod that outlived its Node object counts again when it became Ready after the new one was created (then its
+    kubelet has probed it again), or if it is Ready OLD_POD_LIMIT_S later.
     """
     if monotonic - node.born_at >= OLD_POD_LIMIT_S:
         return True
@@ -96,13 +96,14 @@ def alive(pod: HealthPod, node: ObservedNode) -> bool:
 
 
 def good(pod: HealthPod) -> bool:
-    """Ready, and our own condition, if present, agrees: Ready may lag the gate (kubernetes issues 86485, 122002)."""
+    """Returns whether the pod is Ready and readygate's own condition, if present, agrees: Ready may lag the gate
+    (kubernetes issues 86485, 122002)."""
     return pod.ready == contract.STATUS_TRUE and pod.node_healthy in ("", contract.STATUS_TRUE)
 
 
 def good_when_deleted(pod: HealthPod) -> bool:
-    """Whether a pod that terminates was good until it was told to. What has turned since then did so because of it; a
-    pod that had been started had its conditions before."""
+    """Returns whether a terminating pod was good until its deletion was requested. Conditions that turned since then
+    turned because of it; a pod that had been started had its conditions before."""
     if not pod.terminating or pod.finished or not "" < pod.started < pod.deleted:
         return False
     ready = pod.ready == contract.STATUS_TRUE or (pod.ready == contract.STATUS_FALSE and pod.ready_since >= pod.deleted)
@@ -121,10 +122,11 @@ def verdict_of(
     wall: float = 0.0,
     by_starts: bool = False,
 ) -> tuple[Verdict, Memory]:
-    """The verdict on one node by the table above, and what to remember for the next one.
+    """Returns the verdict on one node by the table above, and the memory for the next one.
 
     conditions: None = Ready and the gate condition, as in the table; otherwise these decide whether a pod is good.
-    wall: seconds since the epoch, for conditions that grow stale. by_starts: by how pods start there, and nothing else.
+    wall: seconds since the epoch, for conditions that become stale. by_starts: by how pods start there, and nothing
+    else.
     """
     node, pods = evidence.node, evidence.pods.get(gate, ())
     if by_starts:
@@ -146,7 +148,7 @@ def verdict_of(
         verdict = replace(verdict, changes_at=min(old_until, verdict.changes_at or old_until))
     if verdict.reason == reasons.OPEN != verdict.bare and conditions is not None:
         on_node = _judged(None, node, rule, ConditionRules(tuple(one for one in conditions.all_of if one.of_node)))
-        if on_node.reason != reasons.OPEN:  # what others say of the node needs no pod, so no grace
+        if on_node.reason != reasons.OPEN:  # conditions of the Node need no pod, so there is no grace
             return on_node, memory
     if evidence.heartbeat_lost:
         since = node.ready_since if node.ready == contract.STATUS_UNKNOWN else ""
@@ -160,7 +162,8 @@ def verdict_of(
 
 
 def only_good(pods: Sequence[HealthPod], node: ObservedNode) -> HealthPod | None:
-    """The only health pod of the node, if one look tells that it is good and so is the node: nearly always."""
+    """Returns the only health pod of the node if a quick check shows that pod and node are good, which is nearly always
+    so."""
     if len(pods) != 1 or node.ready in NODE_CLOSES:
         return None
     pod = pods[0]
@@ -172,8 +175,8 @@ def only_good(pods: Sequence[HealthPod], node: ObservedNode) -> HealthPod | None
 
 
 def never_good(memory: Memory, pods: Sequence[HealthPod], node: ObservedNode) -> bool:
-    """Whether nothing tells that the node was ever in use. A kubelet writes Ready False when it starts a pod; one that
-    turned False later was True. Of a pod that is gone the condition tells which one of us wrote."""
+    """Returns whether nothing shows that the node was ever in use. A kubelet writes Ready False when it starts a pod; a
+    Ready that turned False later was True. If the pod is gone, readygate's condition on the Node shows it."""
     return not (memory.ever_good or node.told_good) and not any(
         pod.ready == contract.STATUS_FALSE and _turned_later(pod) for pod in pods
     )
@@ -196,7 +199,7 @@ class _Rule(NamedTuple):
 
 
 def _judged(pod: HealthPod | None, node: ObservedNode, rule: _Rule, conditions: ConditionRules) -> Verdict:
-    """By the conditions of the gate. pod: None = none speaks for the node."""
+    """Decides by the conditions of the gate. pod: None = no health pod counts for the node."""
     found = judge(conditions, pod, node, rule.wall)
     changes_at = None if found.changes_wall is None else rule.monotonic + max(0.0, found.changes_wall - rule.wall)
     name = "" if pod is None else pod.name
@@ -217,14 +220,14 @@ def _by_node(by_pods: Verdict, reason: str, evidence: str, cause: str, since: st
 
 
 def _by_starts(evidence: NodeEvidence) -> tuple[Verdict, Memory]:
-    """Pods were placed there, so it was in use."""
+    """Pods were placed there, so the node was in use."""
     reason = reasons.CLOSED_STARTS_FAIL if evidence.swallows else reasons.OPEN
     memory = Memory(evidence.node.uid, ever_good=True, last=reason)
     return Verdict(reason, evidence=evidence.swallows, bare=reason, cause="PodStarts" if reason else ""), memory
 
 
 def _recalled(pods: Sequence[HealthPod], node: ObservedNode, memory: Memory, monotonic: float) -> Memory:
-    """What a pod that terminates still shows of the past."""
+    """Returns what a terminating pod still shows of the past."""
     ended = [pod for pod in pods if good_when_deleted(pod) and belongs(pod, node, monotonic)]
     if not ended:
         return memory
@@ -258,7 +261,7 @@ def _by_pods(
 
 
 def _missing(pods: Sequence[HealthPod], memory: Memory, monotonic: float) -> Memory:
-    """The pod that was good last is told to end, or gone; since when."""
+    """Returns since when the last good pod is terminating or gone."""
     ended = next((pod for pod in pods if pod.uid == memory.good_uid and pod.deleted), None)
     if memory.missing_since is None:
         since = monotonic if ended is None else min(monotonic, ended.deleted_at)
@@ -278,7 +281,7 @@ def _without_pod(node: ObservedNode, memory: Memory, rule: _Rule) -> tuple[Verdi
 
 
 def _bad(pod: HealthPod, verdict: Verdict, memory: Memory, rule: _Rule) -> tuple[Verdict, Memory]:
-    """By a pod that is not good. One that stands in for the good one gets the grace to become so."""
+    """Decides by a pod that is not good. A successor of the good pod gets the grace to become good."""
     if memory.good_uid and memory.missing_since is not None and pod.node_healthy != contract.STATUS_FALSE:
         until = memory.missing_since + rule.replace_grace_s
         if rule.monotonic < until:
@@ -287,7 +290,7 @@ def _bad(pod: HealthPod, verdict: Verdict, memory: Memory, rule: _Rule) -> tuple
 
 
 def _kept(memory: Memory, until: float, bare: Verdict, evidence: str) -> Verdict:
-    """The last verdict, for a while. What it was bad for is not remembered: it has not become worse since."""
+    """Keeps the last verdict for a while. Its cause is not remembered: the node has not become worse since."""
     return replace(bare, reason=memory.last, evidence=evidence, changes_at=until)
 
 
@@ -297,7 +300,7 @@ def _no_pod(evidence: str = "", since: str = "") -> Verdict:
 
 
 def _since(pod: HealthPod) -> str:
-    """When the first of its conditions turned that are not True."""
+    """Returns when the first of its conditions turned that are not True."""
     healthy = pod.node_healthy in ("", contract.STATUS_TRUE)
     by_node = "" if healthy else pod.node_healthy_since
     by_ready = "" if pod.ready == contract.STATUS_TRUE else pod.ready_since or pod.created
@@ -310,8 +313,8 @@ def _why_not_good(pod: HealthPod) -> str:
     if pod.node_healthy not in ("", contract.STATUS_TRUE):
         return reasons.CLOSED_UNKNOWN
     if pod.ready == contract.STATUS_FALSE and pod.containers_ready == contract.STATUS_TRUE and not pod.ready_reason:
-        # The node lifecycle controller turns Ready of a lost node's pods to False and leaves ContainersReady and the
-        # (empty) reason alone; a kubelet that waits for a readiness gate gives one.
+        # The node lifecycle controller turns Ready of a lost node's pods to False and changes neither ContainersReady
+        # nor the (empty) reason; a kubelet that waits for a readiness gate gives one.
         return reasons.CLOSED_NODE_LOST
     if pod.ready == contract.STATUS_UNKNOWN:
         return reasons.CLOSED_UNKNOWN

@@ -1,7 +1,7 @@
-"""Which worker answers, which is on its way in, which on its way out. Pure.
+"""Which worker answers, which one starts, and which one leaves. Pure.
 
-The old one answers until the new one has synced; there are never more than two. What is asked of us while a change is
-under way is done after it, once.
+The current worker answers until the new one has synced; there are never more than two. Requests for a reload during a
+change are done after it, once.
 """
 
 from collections.abc import Collection
@@ -11,18 +11,19 @@ from typing import NamedTuple
 
 from component.backoff import Backoff
 
-# A list of 15,000 nodes and as many pods takes a few seconds; a new worker that has read nothing by then never will.
+# A list of 15,000 nodes and as many pods takes a few seconds; a worker that has read nothing by then never will.
 SYNC_LIMIT_S = 60.0
-# A retiring worker ends by itself long before; this is for one that hangs.
+# A retiring worker ends itself long before; this limit is for a hung one.
 LEAVE_LIMIT_S = 20.0
-# After the second of several that died before they had synced: each of them has asked the API server for everything.
+# After the second of several workers that died before they had synced: each has requested everything from the API
+# server.
 AGAIN = Backoff(first_s=1.0, limit_s=5.0)
 
 
 class Step(Enum):
-    """What the master has to do. The first four are about one worker.
+    """What the master must do. The first four are about one worker.
 
-    KEEP: the reload has come to nothing, the configuration of before is in force again. RELOAD: begin one.
+    KEEP: the reload has failed, the previous configuration is in force again. RELOAD: begin one.
     """
 
     ACCEPT = auto()
@@ -35,7 +36,7 @@ class Step(Enum):
 
 
 class Do(NamedTuple):
-    """why: for the log."""
+    """A step for one worker. why: for the log."""
 
     step: Step
     pid: int = 0
@@ -44,20 +45,20 @@ class Do(NamedTuple):
 
 @dataclass
 class Generations:
-    """Process ids, 0 for none; times are of the monotonic clock."""
+    """The workers of one master. Process ids, 0 for none; times are of the monotonic clock."""
 
     current: int = 0
     incoming: int = 0
     leaving: int = 0
     again: bool = False
-    _due: float = 0.0  # of the incoming worker: to have synced
-    _gone_by: float = 0.0  # of the leaving one
-    _has_synced: bool = False  # the current one
-    _in_vain: Backoff | None = None  # how long to wait after another one that died before it had
+    _due: float = 0.0  # deadline of the incoming worker to sync
+    _gone_by: float = 0.0  # deadline of the leaving worker
+    _has_synced: bool = False  # of the current worker
+    _in_vain: Backoff | None = None  # the pause after another worker that died before it had synced
     _spawn_at: float = 0.0
 
     def may_reload(self) -> bool:
-        """Whether a reload may begin; if not now, turn() says when."""
+        """Returns whether a reload may begin; if not now, turn() returns RELOAD later."""
         self.again = bool(self.incoming or self.leaving or not self.current)
         return not self.again
 
@@ -68,7 +69,8 @@ class Generations:
             self.current, self._has_synced = pid, False
 
     def turn(self, alive: Collection[int], synced: Collection[int], monotonic: float) -> list[Do]:
-        """What follows from who lives and who has synced. To be called after each change of these, and each second."""
+        """Returns the steps that follow from which workers live and which have synced. Called after each change of
+        these, and each second."""
         steps: list[Do] = []
         self._has_synced |= self.current in synced
         if self.leaving not in alive:
@@ -87,9 +89,9 @@ class Generations:
         return steps
 
     def _followed(self, monotonic: float) -> list[Do]:
-        """Who takes the place of the current one, which has gone."""
+        """Replaces the current worker, which is gone."""
         if not self.current:
-            pass  # it has been waited for
+            pass  # its restart is due later
         elif self._has_synced:
             self._in_vain = None
         elif self._in_vain is None:
@@ -105,7 +107,7 @@ class Generations:
     def _changed(self, synced: Collection[int], monotonic: float) -> list[Do]:
         late = monotonic >= self._due
         if self.incoming in synced or (late and self.current not in synced):
-            # An old worker without a snapshot of its own has no verdicts to lose.
+            # An old worker without a snapshot has no verdicts to lose.
             steps = [Do(Step.ACCEPT, self.incoming), Do(Step.RETIRE, self.current)]
             self.current, self.leaving = self.incoming, self.current
         elif late:

@@ -1,8 +1,8 @@
-"""Holds what answers in huge pages, where the kernel has them to give (madvise(2), MADV_COLLAPSE, Linux 6.1).
+"""Moves the memory of the verbs into huge pages, if the kernel has some (madvise(2), MADV_COLLAPSE, Linux 6.1).
 
-A call begins after a switch of processes, when the processor has forgotten where in memory our tables are: each page of
-them that is touched is looked for anew, and there are 512 times fewer of the huge ones. CPython takes its memory by the
-MiB, too little at a time to be given one. Where an operator has switched them off (`never`), none is asked for.
+A call begins after a switch of processes, when the processor has dropped the addresses of readygate's tables: it looks
+up each page that the call touches, and there are 512 times fewer huge pages. CPython allocates by the MiB, too little
+to get a huge page. If an operator has disabled them (`never`), none is requested.
 """
 
 import ctypes
@@ -17,9 +17,9 @@ from component.loop import Loop
 log = logging.getLogger(__name__)
 
 HUGE_BYTES = 2 * 2**20  # on x86 and, with pages of 4 KiB, on arm64
-DENSE_BYTES = HUGE_BYTES * 3 // 4  # in use: so we grow by a third of what is held in huge pages at the most
-APART_S = 0.005  # one takes a third of a millisecond, in which a call may wait for it
-AGAIN_S = 300.0  # what is remembered grows for a while
+DENSE_BYTES = HUGE_BYTES * 3 // 4  # in use: so the memory in huge pages grows by a third at most
+APART_S = 0.005  # one page takes a third of a millisecond, for which a call may wait
+AGAIN_S = 300.0  # the recorded history grows for a while
 STUCK_AFTER_S = 60.0
 _COLLAPSE = 25
 _SWITCH = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -27,8 +27,8 @@ _MAPS = Path("/proc/self/maps")
 
 
 def candidates(maps: Iterable[str]) -> Iterator[int]:
-    """Addresses of what could be one huge page: whole ones in memory that is ours alone and no file's. maps: lines of
-    proc(5)'s `maps`."""
+    """Returns addresses of possible huge pages: whole ones in private memory without a file. maps: lines of proc(5)'s
+    `maps`."""
     for line in maps:
         place, rights, _offset, _device, inode, *name = line.split(maxsplit=5)
         if rights != "rw-p" or inode != "0" or (name and name[0].strip() != "[heap]"):
@@ -38,7 +38,7 @@ def candidates(maps: Iterable[str]) -> Iterator[int]:
 
 
 class Kernel(Protocol):
-    """Both raise OSError for memory that is not there any more."""
+    """System calls. Both raise OSError for memory that is gone."""
 
     def maps(self) -> Iterable[str]: ...
     def resident_bytes(self, address: int) -> int: ...
@@ -46,8 +46,8 @@ class Kernel(Protocol):
 
 
 class HugePages:
-    """A Service, of whose failing nobody hears but the log: nothing depends on it. Looks at the memory of its process
-    once it is started, and again every AGAIN_S."""
+    """A service whose failures are only logged, because nothing depends on it. It scans the memory of its process after
+    the start, and again every AGAIN_S."""
 
     name = "huge-pages"
 
@@ -72,7 +72,7 @@ class HugePages:
                 count += 1
                 self._sleep(APART_S)
         if count:
-            log.debug("held in huge pages", extra={"pages": count, "pages_sum": len(self._held)})
+            log.debug("moved to huge pages", extra={"pages": count, "pages_sum": len(self._held)})
         return AGAIN_S
 
     def _hold(self, address: int) -> bool:
@@ -80,7 +80,7 @@ class HugePages:
             if self._kernel.resident_bytes(address) < DENSE_BYTES:
                 return False
             self._kernel.collapse(address)
-        except OSError:  # no huge page is free, the memory limit is near, or it was given back just now
+        except OSError:  # no huge page is free, the memory limit is near, or the memory was just returned
             return False
         self._held.add(address)
         return True
@@ -88,7 +88,7 @@ class HugePages:
 
 class _Linux:
     def __init__(self) -> None:
-        library = ctypes.CDLL(None, use_errno=True)  # its calls let other threads run
+        library = ctypes.CDLL(None, use_errno=True)  # its calls release the GIL
         self._mincore, self._madvise = library.mincore, library.madvise
         self._mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
         self._madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
@@ -110,7 +110,7 @@ class _Linux:
 
 
 def of_this_process(sleep: Callable[[float], None]) -> HugePages | None:
-    """None where there are none to be had: switched off, another size of pages, another system."""
+    """Returns None where there are no huge pages: disabled, another page size, another system."""
     try:
         if "[never]" in _SWITCH.read_text() or mmap.PAGESIZE != 4096:
             return None

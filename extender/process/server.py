@@ -1,4 +1,4 @@
-"""gunicorn in the foreground around our application. Settings that are the same everywhere are in gunicorn.conf.py."""
+"""gunicorn in the foreground around the services. gunicorn.conf.py has the settings that never differ."""
 
 import gc
 import logging
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from gunicorn.app.base import Application
 
 from component.settings import SettingsError
-from extender.foreground import StartError, become, listen, run
+from extender.config.settings import Settings
 from extender.process.arbiter import Arbiter
+from extender.process.foreground import StartError, become, listen, run
+from extender.process.services import Services, build
 from extender.serve.tls import LOOK_EVERY_S, CertificateError, Certificates
-from extender.services import Services, build
-from extender.settings import Settings
 from kube import contract
 from kube.auth import Connection
 from kube.client import Client
@@ -28,29 +28,30 @@ CONF = Path(__file__).with_name("gunicorn.conf.py")
 
 
 def start_services(worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker
-    """Hook post_worker_init. Does not wait: the worker looks itself whether they have synced."""
+    """Hook post_worker_init. Does not wait: the worker itself checks whether the services have synced."""
     worker.wsgi.start()
 
 
 def stop_services(_arbiter: Any, worker: Any) -> None:  # noqa: ANN401
-    """Hook worker_exit. It is called for a worker that failed to load, too."""
+    """Hook worker_exit. It is also called for a worker that failed to load."""
     bundle = getattr(worker, "wsgi", None)
     if isinstance(bundle, Services):
         bundle.stop()
 
 
 class Usable(NamedTuple):
-    """What settings name and is of use. certificates: None without TLS."""
+    """The usable parts of the settings. certificates: None without TLS."""
 
     connection: Connection
     certificates: Certificates | None
 
 
 class Server(Application):  # type: ignore[misc]
-    """The services are built in the worker: a Thread object made before the fork counts as dead after it.
+    """The gunicorn application. The worker builds the services: a Thread object made before the fork counts as dead
+    after it.
 
-    load_settings: called at SIGHUP. certificates: the last that could be used, for a worker that is started while their
-    files cannot be.
+    load_settings: called at SIGHUP. certificates: the last usable ones, for a worker that starts while the files are
+    not.
     """
 
     def __init__(self, settings: Settings, load_settings: Callable[[], Settings], listener: socket.socket) -> None:
@@ -66,7 +67,7 @@ class Server(Application):  # type: ignore[misc]
     def load_config(self) -> None:
         self.load_config_from_file(str(CONF))
         self.cfg.set("bind", self._bind)
-        # What gunicorn takes for granted is who we were when it was imported.
+        # gunicorn's defaults are the user and group of the time when it was imported.
         self.cfg.set("user", os.geteuid())
         self.cfg.set("group", os.getegid())
         self.cfg.set("loglevel", "debug" if self._settings.log.level == "debug" else "warning")
@@ -79,13 +80,13 @@ class Server(Application):  # type: ignore[misc]
         return self._usable.certificates
 
     def look(self, monotonic: float) -> None:
-        """Called each second, see `arbiter.Reloading`. What there is to tell the worker tells, which looks too."""
+        """Called each second, see `arbiter.Reloading`. Logs nothing: the worker checks the same files and logs."""
         if self.certificates is not None and monotonic >= self._look_at:
             self._look_at = monotonic + LOOK_EVERY_S
             self.certificates.look(tell=False)
 
     def renew(self) -> bool:
-        """Called at SIGHUP, see `arbiter.Reloading`. A configuration that is bad leaves the old one in force."""
+        """Called at SIGHUP, see `arbiter.Reloading`. A bad configuration leaves the previous one in force."""
         try:
             settings = self._load_settings()
             found = usable(settings)
@@ -104,20 +105,20 @@ class Server(Application):  # type: ignore[misc]
         self._take_over()
 
     def _take_over(self) -> None:
-        """The next worker has what its master has; that of before keeps its own."""
+        """Gives the settings of the master to the next worker; the current worker keeps its own."""
         logging.getLogger().setLevel(self._settings.log.level.upper())
         self.do_load_config()
 
 
 def _at_a_start(settings: Settings) -> tuple[str, int, int | None]:
-    """What is used once."""
+    """Returns the settings that are used only at the start."""
     return settings.listen.address, settings.listen.port, settings.listen.user
 
 
 def usable(settings: Settings) -> Usable:
-    """Raises StartError for credentials, an address or files of TLS that cannot be used. Sends nothing.
+    """Checks the settings without sending anything. Raises StartError for unusable credentials, addresses or TLS files.
 
-    An address shows what is wrong with it only when a client is made of it; that one is thrown away.
+    Only a client reveals a wrong address, so this makes one and discards it.
     """
     try:
         certificates = None if settings.listen.tls is None else Certificates(settings.listen.tls)
@@ -130,10 +131,10 @@ def usable(settings: Settings) -> Usable:
 
 
 def serve(settings: Settings, load_settings: Callable[[], Settings]) -> int:
-    """Serve until SIGTERM (0) or SIGINT (130). Also returns in the worker, with its exit code. Raises StartError."""
+    """Serves until SIGTERM (0) or SIGINT (130). Also returns in the worker, with its exit code. Raises StartError."""
     listener = listen(settings.listen.address, settings.listen.port)
     if settings.listen.user is not None:
         become(settings.listen.user)
     master = Arbiter(Server(settings, load_settings, listener))
-    gc.freeze()  # once: its workers share what a collection would write to, and walk none of it
+    gc.freeze()  # once: the workers share these pages, and no garbage collection walks or writes them
     return run(master)

@@ -14,7 +14,7 @@ from component.text import one_line
 log = logging.getLogger(__name__)
 
 CHECK_EVERY_S = 1.0
-SILENT_CHECKS = 5  # in a row without a heartbeat, of which there is one a second; gunicorn kills after ten seconds
+SILENT_CHECKS = 5  # in a row without a heartbeat; the loop sends one a second, and gunicorn kills after ten seconds
 FRAMES_MAX = 12
 STACK_MAX_CHARS = 800
 

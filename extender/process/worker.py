@@ -1,8 +1,8 @@
-"""gunicorn's worker as we have it: one thread that serves, by gunicorn's documented interface only.
+"""gunicorn's worker with one serving thread. It uses gunicorn's documented interface only.
 
-gunicorn keeps the process: it binds, forks, restarts what has died or hangs, and passes signals on. What is used of it
-is what its own workers for other event loops use: `sockets`, `alive`, `ppid`, `notify()`, the pipe that its signal
-handlers wake up.
+gunicorn keeps the process: it binds, forks, restarts a dead or hung worker, and passes signals on. This module uses the
+interface of gunicorn's own asynchronous workers: `sockets`, `alive`, `ppid`, `notify()`, and the pipe that its signal
+handlers write to.
 """
 
 import logging
@@ -19,41 +19,43 @@ from component import lifecycle
 from component.command import EXIT_FAILED
 from component.lifecycle import Service
 from extender.process import huge_pages
-from extender.process.link import Link, Word
+from extender.process.control_socket import Message, WorkerEnd
+from extender.process.services import Services
 from extender.process.watchdog import Watchdog
 from extender.serve import limits
-from extender.serve.hosts import allowed_hosts
+from extender.serve.allowed_hosts import allowed_hosts
 from extender.serve.loop import Loop
 from extender.serve.routes import Routes
 from extender.serve.tls import Certificates
-from extender.services import Services
 
 log = logging.getLogger(__name__)
 
 NOTIFY_EVERY_S = 1.0
-# Calls wait that long in the backlog for the first snapshot, so that a worker that takes over from one that died loses
-# none; kube-scheduler itself waits for a second. Then it is told that nothing is synced, which costs it no time.
+# Calls wait so long in the backlog for the first snapshot, so that a worker that replaces a dead one loses none.
+# kube-scheduler waits for a second. Then it is answered that nothing is synced, which costs it no time.
 OPEN_LIMIT_S = 0.5
 SYNC_LOOK_S = 0.02
-# While stopping. One on whose connection nothing is under way may be about to ask: that is answered, with its end.
+# While stopping. An idle client may be about to send a request: it is answered, and its connection ends with the
+# answer.
 DRAIN_IDLE_S = 0.2
 DRAIN_LIMIT_S = 0.7
-# While retiring, when another worker takes the new connections. A scheduler with work asks within this time, and goes
-# over with that answer. One that has not asked for so long is not about to at the very moment its connection is closed.
+# While retiring, when another worker accepts the new connections. A busy scheduler asks within this time, and changes
+# over with that answer. A scheduler that was idle for so long is unlikely to ask at the moment its connection is
+# closed.
 RETIRE_IDLE_S = 10.0
 RETIRE_LIMIT_S = 15.0
 
 
 class Worker(base.Worker):  # type: ignore[misc]
-    """Serves what gunicorn bound until gunicorn says that it is enough.
+    """Serves gunicorn's sockets until gunicorn ends it.
 
     link, replaces: set before the fork, see `arbiter.before_fork`.
     """
 
-    link: Link
+    link: WorkerEnd
     replaces: bool
     _loop: Loop
-    _opens_by: float  # when it takes connections, synced or not
+    _opens_by: float  # when it accepts connections, synced or not
     _opened = False
     _synced = False
 
@@ -61,7 +63,8 @@ class Worker(base.Worker):  # type: ignore[misc]
         services: Services = self.wsgi
         self._services = services
         listen = services.settings.listen
-        certificates: Certificates | None = self.app.certificates  # the master's: its files may be of no use just now
+        # from the master: the files may be unusable at this moment
+        certificates: Certificates | None = self.app.certificates
         port = self.sockets[0].getsockname()[1]
         hosts = allowed_hosts(listen.address, port, listen.hosts)
         files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -84,19 +87,19 @@ class Worker(base.Worker):  # type: ignore[misc]
             self._watchdog.stop()
 
     def _woken(self) -> None:
-        """A signal has come; what it is about was said by its handler."""
+        """A signal has arrived; its handler has recorded it."""
         os.read(self.PIPE[0], 4096)
 
     def _told(self) -> None:
         for word in self.link.read():
             match word:
-                case Word.GONE:
-                    os._exit(EXIT_FAILED)  # nothing here is worth saving, and the port is wanted by whoever comes next
-                case Word.STOP:
+                case Message.GONE:
+                    os._exit(EXIT_FAILED)  # nothing here needs saving, and a new server needs the port
+                case Message.STOP:
                     self.alive = False
-                case Word.RETIRE:
+                case Message.RETIRE:
                     self._leave(idle_s=RETIRE_IDLE_S, limit_s=RETIRE_LIMIT_S)
-                case Word.ACCEPT:
+                case Message.ACCEPT:
                     self._opens_by = 0.0
 
     def _chores(self, monotonic: float) -> float:
@@ -113,7 +116,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         return monotonic + NOTIFY_EVERY_S
 
     def _look(self, monotonic: float) -> None:
-        """Whether the first snapshot is there; whether to take connections without it."""
+        """Checks for the first snapshot, and whether to accept connections without it."""
         synced = self._services.synced
         if not self._opened and (synced or monotonic >= self._opens_by):
             self._opened = True
@@ -129,7 +132,7 @@ class Worker(base.Worker):  # type: ignore[misc]
                 self._huge_pages.start()
 
     def _leave(self, *, idle_s: float, limit_s: float) -> None:
-        """Take no more connections, and end when those there are have got their answers."""
+        """Accepts no more connections, and ends when the existing ones have received their answers."""
         self._opened = True
         self._loop.drain(idle_s=idle_s, limit_s=limit_s)
         for listener in self.sockets:  # also one that was never opened: a call would wait in its backlog
@@ -152,6 +155,6 @@ class _Health:
         for name, cache in services.caches.items():
             age_s = cache.age_s(monotonic)
             caches[name] = {"synced": cache.synced, "ageSeconds": None if math.isinf(age_s) else round(age_s, 3)}
-            if (lag_s := cache.lag_s) is not None:  # asked once: by the next time it may be too old to be told
+            if (lag_s := cache.lag_s) is not None:  # read once: the next time it may be too old to report
                 caches[name]["lagSeconds"] = round(lag_s, 3)
         return not why, msgspec.json.encode({"ready": not why, "why": why, "caches": caches})

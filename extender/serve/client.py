@@ -1,4 +1,4 @@
-"""A connection and its socket, which never waits."""
+"""A connection and its non-blocking socket."""
 
 import fcntl
 import logging
@@ -10,24 +10,26 @@ from http import HTTPStatus
 
 from extender.serve import limits
 from extender.serve.connection import Connection, Stage
+from extender.serve.fairness import NEW_S
 from extender.serve.http import Heads
 from extender.serve.stream import Stream, StreamError
-from extender.serve.turns import NEW_S
 
 log = logging.getLogger(__name__)
 
-_IDLE, _IN = Stage.IDLE, select.EPOLLIN  # looked up for each call
+_IDLE, _IN = Stage.IDLE, select.EPOLLIN  # local names, because each call looks them up
 
 
 class Client(Connection):
-    """events: what epoll was asked for. queued: its request waits for its turn to be answered. shakes: what comes is of
-    a handshake, in which it was spoken to if it is greeted. charged_until: see Turns.
+    """A connection with its socket.
+
+    events: what epoll was asked for. queued: its request waits to be answered. shakes: its bytes belong to a TLS
+    handshake; greeted: the client has sent bytes in it. charged_until: see Fairness.
     """
 
     __slots__ = ("charged_until", "events", "fd", "greeted", "queued", "shakes", "sock", "stream")
 
     def __init__(self, sock: socket.socket, stream: Stream | None, monotonic: float, heads: Heads) -> None:
-        """stream: None = nothing stands between the socket and HTTP."""
+        """stream: TLS, None = HTTP directly on the socket."""
         super().__init__(monotonic, heads)
         self.sock = sock
         self.fd = sock.fileno()
@@ -43,11 +45,11 @@ class Client(Connection):
 
     @property
     def may_ask(self) -> bool:
-        """Whether it may ask a verb."""
+        """Returns whether the client may call a verb."""
         return self.stream is None or self.stream.may_ask
 
     def receive_some(self, view: memoryview, monotonic: float) -> bool:
-        """One receive, into `view` first. False if the connection has broken."""
+        """Receives once, into `view` first. Returns False if the connection is broken."""
         try:
             count = self.sock.recv_into(view)
         except BlockingIOError:
@@ -82,7 +84,8 @@ class Client(Connection):
                 self.fail(HTTPStatus.FORBIDDEN, "no body without a client certificate", monotonic)
 
     def _send_aside(self, wire: bytes) -> None:
-        """Of a handshake, or an alert: few bytes, for which the kernel has room or the client is no good one."""
+        """Sends bytes of a handshake or an alert. They are few, and the kernel has room for them unless the client is
+        faulty."""
         if self.out:
             self.out.append(wire)
             return
@@ -92,22 +95,22 @@ class Client(Connection):
             self.gone = True
 
     def put(self, *pieces: bytes) -> None:
-        """To be sent."""
+        """Queues bytes for sending."""
         if self.stream is None:
             self.out.extend(pieces)
         else:
             self.out.append(self.stream.send(b"".join(pieces)))
 
     def send_whole(self, head: bytes, body: bytes, monotonic: float) -> bool:
-        """Whether the client is at rest then, with nothing else to be looked at, as nearly always after an answer. If
-        not, what is left of the two is to be sent by send_some()."""
+        """Sends an answer at once. Returns whether the client is idle then and nothing else is left to do, as nearly
+        always after an answer. If not, the rest is sent by send_some()."""
         if len(body) > limits.ONE_SEND_BYTES or self.out or self.stream is not None:
             self.put(head, body)
             return False
         piece = head + body
         try:
             count = self.sock.send(piece)
-        except OSError:  # which send_some() will meet again
+        except OSError:  # send_some() meets the error again
             count = 0
         if count < len(piece):
             self.out.append(memoryview(piece)[count:])
@@ -116,7 +119,7 @@ class Client(Connection):
         return self.stage is _IDLE and self.events == _IN and not self.gone and not self.waits
 
     def send_some(self, monotonic: float) -> bool:
-        """As much as the kernel takes. False if the connection has broken."""
+        """Sends as much as the kernel accepts. Returns False if the connection is broken."""
         out = self.out
         try:
             while out:
@@ -134,7 +137,7 @@ class Client(Connection):
         return True
 
     def say_end(self) -> bool:
-        """That nothing more will be sent. False if the connection has broken."""
+        """Ends the sending direction. Returns False if the connection is broken."""
         try:
             if self.stream is not None:
                 self.sock.send(self.stream.ended())
@@ -144,14 +147,14 @@ class Client(Connection):
         return True
 
     def silent(self) -> bool:
-        """Whether nothing has come that was not read."""
+        """Returns whether all bytes that arrived were read."""
         try:
             return not self.sock.recv(1, socket.MSG_PEEK)
         except OSError:
             return True
 
     def ready_bytes(self) -> int:
-        """How many bytes have arrived that were not read."""
+        """Returns the number of bytes that arrived and were not read."""
         try:
             return int.from_bytes(fcntl.ioctl(self.fd, termios.FIONREAD, bytes(4)), sys.byteorder)
         except OSError:

@@ -1,4 +1,4 @@
-"""What is known of one client: bytes in, requests out, answers in, bytes out. Pure: time is an argument."""
+"""The state of one HTTP connection: bytes in, requests out, answers in, bytes out. Pure: time is an argument."""
 
 import math
 from collections import deque
@@ -10,7 +10,7 @@ from extender.serve.http import Heads, Reader, Refusal, Request
 
 
 class Stage(Enum):
-    """What a connection waits for: a word, and for how long in seconds."""
+    """What a connection waits for: a word, and the limit in seconds."""
 
     IDLE = ("a request", limits.IDLE_LIMIT_S)
     HEAD = ("the rest of a head", limits.HEAD_LIMIT_S)
@@ -24,16 +24,16 @@ class Stage(Enum):
         self.limit_s = limit_s
 
 
-_IDLE, _HEAD, _BODY, _ASKED, _ANSWERING, _CLOSING = Stage  # looked up for each call
+_IDLE, _HEAD, _BODY, _ASKED, _ANSWERING, _CLOSING = Stage  # local names, because each call looks them up
 
 
 class Connection:
-    """One client's side of HTTP.
+    """The server's side of one HTTP connection.
 
-    out: what is to be sent, in order. verdicts: how many it has had from us; with one it may be kube-scheduler. since:
-    when the wait for a request, for all of it, for us or for the client to read began; deadline: when that is too long.
-    waits: it may not be read from, as another client's large body has the turn. expects: it is to be told to send its
-    body. gone: the client sends nothing any more.
+    out: bytes to send, in order. verdicts: how many verdicts the client has received; with one it may be
+    kube-scheduler. since: when the current wait began (for a request, for the rest of one, for the answer, or for the
+    client to read). deadline: when this wait is too long. waits: it must not be read, because another client's large
+    body has the turn. expects: the client waits for `100 Continue`. gone: the client sends no more.
     """
 
     __slots__ = (
@@ -44,8 +44,8 @@ class Connection:
     def __init__(self, monotonic: float, heads: Heads | None = None) -> None:
         self.reader = Reader(heads)
         self.requests = self.reader.complete
-        self.refused = False  # the reader's refusal was answered
-        self.last = False  # the last answer was given
+        self.refused = False  # whether the refusal of the reader was answered
+        self.last = False  # whether the last answer was given
         self.out: deque[bytes | memoryview] = deque()
         self.verdicts = 0
         self.gone = False
@@ -57,14 +57,14 @@ class Connection:
         self.deadline = monotonic + limits.IDLE_LIMIT_S
 
     def receive(self, data: bytes | memoryview, monotonic: float) -> None:
-        """Bytes of the client, in any pieces. Afterwards next() may have something."""
+        """Takes bytes of the client, in any pieces. Afterwards next() may have a request."""
         if self.last:
             self.discard_bytes -= len(data)
             return
         reader = self.reader
         reader.feed(data)
         if self.requests:
-            if not self.out:  # what settle() would find, spelled out for each call of kube-scheduler
+            if not self.out:  # the result of settle(), inlined because each call of kube-scheduler passes here
                 self.stage, self.since, self.deadline = _ASKED, monotonic, math.inf
                 return
         elif reader.expects and reader.in_body and reader.refusal is None:
@@ -73,7 +73,7 @@ class Connection:
         self.settle(monotonic)
 
     def next(self) -> Request | Refusal | None:
-        """What is to be answered next: requests in their order, then why no more are read."""
+        """Returns what to answer next: requests in their order, then the refusal that ended reading."""
         if self.requests:
             return self.requests.popleft()
         if self.reader.refusal is not None and not self.refused:
@@ -83,17 +83,17 @@ class Connection:
 
     @property
     def asked(self) -> bool:
-        """Whether next() has something."""
+        """Returns whether next() has something."""
         return bool(self.requests) or (self.reader.refusal is not None and not self.refused)
 
     @property
     def wants_bytes(self) -> bool:
-        """Whether it is to be read from: not while it has answers to read, nor while it has more to be answered."""
+        """Returns whether the connection should be read: not while it has answers to read or requests to answer."""
         return not (self.out or self.gone or self.waits or self.asked)
 
     @property
     def large(self) -> bool:
-        """Whether the body that comes, or has come, is one of those of which one at a time is read."""
+        """Returns whether its body is a large one. Large bodies are read one at a time."""
         reader = self.reader
         if reader.in_body and reader.within and reader.refusal is None:
             return max(reader.announced_bytes, reader.body_bytes) > limits.LARGE_BODY_BYTES
@@ -101,13 +101,13 @@ class Connection:
 
     @property
     def held_bytes(self) -> int:
-        """What it takes of our memory."""
+        """Returns how many bytes of memory it holds."""
         reader = self.reader
         partial = max(reader.body_bytes, reader.fed_bytes) if reader.within else 0
         return partial + sum(len(one.body) + 500 for one in self.requests) + sum(map(len, self.out))
 
     def end(self) -> None:
-        """The answer in `out` is the last one: what comes from now on is thrown away."""
+        """Makes the answer in `out` the last one. Later bytes of the client are dropped."""
         self.last = True
         refusal = self.reader.refusal
         rest_bytes = 0 if refusal is None else refusal.rest_bytes
@@ -115,50 +115,51 @@ class Connection:
         self.requests.clear()
 
     def drop(self) -> None:
-        """Lets go of all it holds."""
+        """Releases everything that it holds."""
         self.requests.clear()
         self.out.clear()
         self.reader.drop()
 
     def fail(self, status: HTTPStatus, text: str, monotonic: float) -> None:
-        """No more is read; the text is the answer."""
+        """Stops reading and answers with this text."""
         self.expects = False
         self.reader.fail(status, text)
         self.settle(monotonic)
 
     def granted(self, monotonic: float) -> None:
-        """It has the turn for a large body. Turns prolong the wait for a body to twice its limit at most."""
+        """Gives it the turn for a large body. Turns extend the wait for a body to twice its limit at most."""
         self.waits = False
         longest = self.since + 2 * limits.BODY_LIMIT_S
         self.deadline = max(self.deadline, min(monotonic + limits.LARGE_BODY_TURN_S, longest))
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more is to be sent, ever."""
+        """Returns whether nothing more will ever be sent."""
         return (self.last and not self.out) or (self.gone and not self.out and not self.asked)
 
     @property
     def ended(self) -> bool:
-        """Whether it can be closed: finished, and the client has closed or sent more than we read past."""
+        """Returns whether it can be closed: it is finished, and the client has closed or sent more than is read and
+        dropped."""
         return self.finished and (self.gone or self.discard_bytes < 0)
 
     def settle(self, monotonic: float) -> None:
-        """Finds the stage, after something was done to `out`; what else changes it does so itself."""
+        """Determines the stage after a change of `out`. All other changes set the stage themselves."""
         reader = self.reader
         if self.out:
             stage = _ANSWERING
         elif self.last:
             stage = _CLOSING
-        elif self.requests or (reader.refusal is not None and not self.refused):  # asked
+        elif self.requests or (reader.refusal is not None and not self.refused):  # a request waits for its answer
             stage = _ASKED
         elif reader.within:
             stage = _BODY if reader.in_body else _HEAD
         else:
             stage = _IDLE
         if stage is not self.stage:
-            if stage is not _BODY or self.stage is not _HEAD:  # a body is part of the wait that began with its head
+            if stage is not _BODY or self.stage is not _HEAD:  # the wait for a body began with its head
                 self.since = monotonic
             self.stage = stage
             self.deadline = monotonic + stage.limit_s
-            if stage is _CLOSING and self.discard_bytes > limits.RECEIVE_BYTES:  # of a body that was refused
+            if stage is _CLOSING and self.discard_bytes > limits.RECEIVE_BYTES:  # for a refused body
                 self.deadline = monotonic + limits.BODY_LIMIT_S

@@ -1,12 +1,13 @@
-"""Requests out of bytes, answers into bytes. Pure. The parser is llhttp, by httptools; nobody else here knows it.
+"""Bytes to requests, and answers to bytes. Pure. The parser is llhttp, by httptools; no other module of this room uses
+it.
 
-The parser bounds nothing but syntax. So heads, headers, pieces of bodies, framing and pipelined requests are counted
-here, and what is too much is refused in the middle of a packet.
+The parser limits nothing but syntax. So this module counts heads, headers, pieces of bodies, framing and pipelined
+requests, and refuses excess in the middle of a packet.
 
-One decision goes around the parser: `Heads` looks up the bytes of a head, up to the first empty line, among those that
-it has parsed before. It reads nothing out of them. A head is known only if the parser made of it, between two requests,
-one whole request with its body by its length and a connection that goes on; it is used only between two requests, for
-equal bytes, and if as many bytes follow as the parser said. All else the parser reads.
+One decision bypasses the parser: `Heads` looks up the bytes of a head, up to the first empty line, among heads that the
+parser has read before. A head is in it only if the parser made of it, between two requests, one whole request with a
+Content-Length and a connection that goes on. It is used only between two requests, for equal bytes, and if as many
+bytes follow as the parser reported. The parser reads everything else.
 """
 
 from collections import deque
@@ -22,7 +23,7 @@ from kube.media_types import JSON
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
-    """method and target: as they came. keep: whether the connection may go on after the answer."""
+    """A request. method and target: as they came. keep: whether the connection may go on after the answer."""
 
     method: bytes
     target: bytes
@@ -32,9 +33,9 @@ class Request(msgspec.Struct, frozen=True, gc=False):
 
 
 class Refusal(NamedTuple):
-    """Why a request is answered without being read to its end; the connection ends with it.
+    """Why a request is answered without being read completely; the connection ends with it.
 
-    rest_bytes: how much of it may still come.
+    rest_bytes: how many of its bytes may still come.
     """
 
     status: HTTPStatus
@@ -45,7 +46,7 @@ class Refusal(NamedTuple):
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
-    """What the parser has found in a head whose body comes by its length, and whose connection goes on."""
+    """What the parser read in a head with a Content-Length whose connection goes on."""
 
     method: bytes
     target: bytes
@@ -54,9 +55,8 @@ class Head(msgspec.Struct, frozen=True, gc=False):
 
 
 class Heads:
-    """Heads of whole requests in one packet, by their bytes, for all connections. kube-scheduler sends equal ones, but
-    for the length. What the parser has made of some bytes between two requests, it would make of them again.
-    """
+    """Heads of whole requests in one packet, by their bytes, for all connections. kube-scheduler sends equal heads,
+    except for the length. The parser would read equal bytes between two requests in the same way again."""
 
     def __init__(self) -> None:
         self._heads: dict[bytes, Head] = {}
@@ -65,7 +65,7 @@ class Heads:
         return len(self._heads)
 
     def find(self, data: bytes | memoryview) -> Request | None:
-        """The request that the data are, if they are one with a known head, no more and no less."""
+        """Returns the request if the data are exactly one request with a known head."""
         start = bytes(data[: limits.KNOWN_HEAD_BYTES]).partition(_HEAD_END)[0]
         head = self._heads.get(start)
         if head is None:
@@ -76,7 +76,7 @@ class Heads:
         return Request(head.method, head.target, head.host, bytes(data[begin:]), True)  # the only copy
 
     def learn(self, data: bytes | memoryview, request: Request) -> None:
-        """The data were this request, no more and no less, and no chunks."""
+        """Saves a head. The data were exactly this request, without chunks."""
         start, end, body = bytes(data).partition(_HEAD_END)
         if len(start) + len(end) <= limits.KNOWN_HEAD_BYTES and end and len(body) == len(request.body):
             if len(self._heads) >= limits.KNOWN_HEADS_MAX:
@@ -96,9 +96,9 @@ class _Stop(Exception):  # noqa: N818 - not an error: ends the parser's run thro
 class Reader:
     """Turns the bytes of one connection into requests.
 
-    complete: requests that the owner takes. refusal: set once, then nothing is read any more. within: whether bytes of
-    an unfinished message have come. in_body: whether its head has ended. fed_bytes: that came before its head, for it,
-    or since its head ended; a packet that holds the end of another message counts as a whole.
+    complete: requests for the owner to take. refusal: once it is set, nothing is read any more. within: whether bytes
+    of an unfinished message have come. in_body: whether its head has ended. fed_bytes: bytes before its head, of its
+    head, or since its head ended; a packet with the end of another message counts as a whole.
     """
 
     __slots__ = (
@@ -108,12 +108,12 @@ class Reader:
     )
 
     def __init__(self, heads: Heads | None = None) -> None:
-        """heads: those that are known, of all connections."""
+        """heads: the known heads of all connections."""
         self._heads = Heads() if heads is None else heads
         self.complete: deque[Request] = deque()
         self.refusal: Refusal | None = None
         self.within = False
-        self._ended = False  # the client asked for the end, or sent too much at once: what follows is not looked at
+        self._ended = False  # the client asked for the end, or sent too much at once: the rest is not read
         self._parser = HttpRequestParser(self)
         self._begin()
 
@@ -136,10 +136,10 @@ class Reader:
         self.fed_bytes = 0
 
     def feed(self, data: bytes | memoryview) -> None:
-        """What came off the connection. Results are in the attributes."""
+        """Reads bytes of the connection. The attributes hold the results."""
         if self.refusal is not None or self._ended:
             return
-        between = not self.within  # the parser is between two requests, as it is before it
+        between = not self.within  # the parser is between two requests now
         if between:
             request = self._heads.find(data)
             if request is not None:
@@ -150,7 +150,7 @@ class Reader:
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade:
-            self.complete.pop()  # as if it had been read to its end
+            self.complete.pop()  # as if it had been read completely
             self._refuse(HTTPStatus.BAD_REQUEST, "another protocol is asked for")
         except HttpParserError:
             if not self._ended and self.refusal is None:
@@ -166,7 +166,8 @@ class Reader:
                 self._heads.learn(data, self.complete[count])
 
     def _check_blank(self) -> None:
-        """Blank lines before a head, which the parser reads past: no request has begun, so no deadline of one holds."""
+        """Reads past blank lines before a head, as the parser does: no request has begun, so no deadline of a request
+        runs."""
         if self.fed_bytes > limits.HEAD_LIMIT_BYTES:
             self._begin()
             self._refuse(HTTPStatus.BAD_REQUEST, "blank lines without an end")
@@ -189,19 +190,19 @@ class Reader:
         self.refusal = Refusal(status, text, self._method, self._target, rest_bytes)
 
     def fail(self, status: HTTPStatus, text: str) -> None:
-        """Reads no more, for a reason of the owner's."""
+        """Stops reading for a reason of the owner."""
         if self.refusal is None:
             self._refuse(status, text)
 
     def drop(self) -> None:
-        """Lets go of what it has: it and its parser know each other, so they would stay until a collection."""
+        """Releases reader and parser, which refer to each other and would else stay until a garbage collection."""
         self._ended = True
         self._pieces.clear()
         self._large = None
         self.complete.clear()
         del self._parser
 
-    # What the parser calls. An exception ends its run; feed() tells it from an error of syntax.
+    # Callbacks of the parser. An exception ends its run; feed() distinguishes it from a syntax error.
 
     def on_message_begin(self) -> None:
         if self._ended:
@@ -273,7 +274,7 @@ class Reader:
             self._large += piece
         elif (
             self.body_bytes > limits.LARGE_BODY_BYTES
-        ):  # one growing buffer: pieces and their sum would be twice as much
+        ):  # one growing buffer: pieces and their sum would take twice the memory
             self._large = bytearray().join((*self._pieces, piece))
             self._pieces.clear()
         else:
@@ -298,7 +299,7 @@ _STATUS_LINES = {status: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode()
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What a request is answered with. allow: methods, for status 405."""
+    """The answer to a request. allow: methods, for status 405."""
 
     status: HTTPStatus
     body: bytes
@@ -307,7 +308,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 def head_of(answer: Answer, date: bytes, *, keep: bool) -> bytes:
-    """The head of an answer. date: as RFC 9110 writes it."""
+    """Returns the head of an answer. date: as RFC 9110 writes it."""
     lines = b"%bDate: %b\r\nContent-Type: %b\r\nContent-Length: %d\r\n" % (
         _STATUS_LINES[answer.status],
         date,
@@ -320,6 +321,6 @@ def head_of(answer: Answer, date: bytes, *, keep: bool) -> bytes:
 
 
 def usual_head(date: bytes) -> bytes:
-    """The same of an answer with status 200 after which the connection goes on, but for its length, %d: what is common
-    to nearly all is written once for many of them."""
+    """Returns the head of an answer with status 200 after which the connection goes on, with %d for its length. Nearly
+    all answers share it."""
     return head_of(Answer(HTTPStatus.OK, b""), date, keep=True).replace(b"Length: 0", b"Length: %d")

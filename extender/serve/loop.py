@@ -1,7 +1,7 @@
-"""The thread that serves: one epoll, non-blocking sockets, everything else is decided in the other modules here.
+"""The serving thread: one epoll and non-blocking sockets. The other modules of this room decide everything else.
 
-A call of kube-scheduler costs three system calls: epoll_wait, recv, send. There is no timer a connection: overdue ones
-are looked for once a second.
+A call of kube-scheduler costs three system calls: epoll_wait, recv, send. Connections have no timers: once a second the
+loop looks for overdue ones.
 """
 
 import logging
@@ -14,25 +14,24 @@ from email.utils import formatdate
 from http import HTTPStatus
 
 from extender.serve import limits
+from extender.serve.accept import Acceptor
 from extender.serve.client import Client
 from extender.serve.connection import Stage
-from extender.serve.crowd import is_senior, seniors
-from extender.serve.entrance import Entrance
-from extender.serve.faults import Faults
+from extender.serve.connection_table import ConnectionTable
+from extender.serve.error_log import ErrorLog
+from extender.serve.eviction import is_senior, seniors
+from extender.serve.fairness import Fairness, Readable, cost_s
 from extender.serve.http import CONTINUE, Heads, Request, head_of, usual_head
-from extender.serve.places import Places
-from extender.serve.ready import Ready
 from extender.serve.routes import FAILED, Routes
 from extender.serve.stream import Stream
-from extender.serve.turns import Turns, cost_s
 from extender.verbs.reply import Reply
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 1.0  # how often overdue connections are looked for
+LOOK_S = 1.0  # how often the loop looks for overdue connections
 DRAIN_LOOK_S = 0.05
-# It looks each second: not back for so long, it was frozen, and with it the threads that hear of the cluster. They read
-# first what piled up meanwhile: else the answers after are those of before. kube-scheduler waits longer than that.
+# A loop that does not come back for so long was frozen, with the threads that watch the cluster. They must first read
+# what piled up, or the next answers would be outdated. kube-scheduler waits longer than that.
 FROZEN_S = 3.0
 THAW_S = 0.25
 _IN = select.EPOLLIN
@@ -42,10 +41,10 @@ _ASKED, _IDLE = Stage.ASKED, Stage.IDLE
 
 
 class Loop:
-    """Serves until it has drained. All methods are called from its thread: by run() and by its chores.
+    """Serves until it is drained. All methods are called from its thread: by run() and by its chores.
 
-    chores: called at the start, when it wants to be called again (what it returns, by the monotonic clock), and after
-    each callback of a watched descriptor. stream: makes what stands between socket and HTTP, None = nothing does.
+    chores: called at the start, at the time that it returned last (monotonic clock), and after each callback of a
+    watched descriptor. stream: makes the TLS end of a connection, None = no TLS.
     """
 
     def __init__(
@@ -66,19 +65,20 @@ class Loop:
         self._monotonic = monotonic
         self._sleep = sleep
         self._epoll = select.epoll()
-        self._faults = Faults(monotonic)
-        self._places = Places(
+        self._faults = ErrorLog(monotonic)
+        self._places = ConnectionTable(
             self._epoll,
             routes.lost,
             places_max=connections_max,
             held_max_bytes=held_max_bytes,
             monotonic=monotonic,
         )
-        self._clients, self._held = self._places.by_fd, self._places.held  # looked up for each call
-        self._entrance = Entrance(self._epoll, self._welcome, self._places.make, routes.lost, self._faults)
+        # local names, because each call looks them up
+        self._clients, self._held = self._places.by_fd, self._places.held
+        self._entrance = Acceptor(self._epoll, self._welcome, self._places.make, routes.lost, self._faults)
         self._watched: dict[int, Callable[[], None]] = {}
-        self._turns: Turns[Client] = Turns(connections_max)
-        self._ready, self._shaking = Ready(), Ready()
+        self._turns: Fairness[Client] = Fairness(connections_max)
+        self._ready, self._shaking = Readable(), Readable()
         self._buffer = bytearray(limits.RECEIVE_BYTES)
         self._view = memoryview(self._buffer)
         self._heads = Heads()
@@ -89,7 +89,7 @@ class Loop:
         self._idle_until = 0.0
 
     def watch(self, fd: int, readable: Callable[[], None]) -> None:
-        """Calls it whenever the descriptor can be read."""
+        """Calls `readable` whenever the descriptor can be read."""
         self._watched[fd] = readable
         self._epoll.register(fd, _IN)
 
@@ -98,14 +98,13 @@ class Loop:
             self._epoll.unregister(fd)
 
     def open(self, listeners: Sequence[socket.socket]) -> None:
-        """Takes connections from these, which are non-blocking, from now on."""
+        """Accepts connections of these non-blocking listeners from now on."""
         self._entrance.open(listeners)
 
     def drain(self, *, idle_s: float, limit_s: float) -> None:
-        """Takes no connections any more: they are refused, if nobody else has the listeners. The answers that are still
-        given end their connections. Ends run(): when no connection is left, at the latest after limit_s. A connection
-        on which nothing is under way is left open for idle_s, so that a request that is just coming is not lost.
-        """
+        """Stops accepting connections; they are refused if no other process has the listeners. Answers from now on end
+        their connections. Ends run() when no connection is left, at the latest after limit_s. A connection without a
+        request stays open for idle_s, so that a request that is just arriving is not lost."""
         monotonic = self._monotonic()
         self._entrance.close(monotonic)
         self._idle_until = min(self._idle_until, monotonic + idle_s) if self.draining else monotonic + idle_s
@@ -136,14 +135,14 @@ class Loop:
             self._epoll.close()
 
     def _turn(self, wait_s: float) -> bool:
-        """Takes what has come and answers. Whether a watched descriptor was among it."""
+        """Reads and answers once. Returns whether a watched descriptor was ready."""
         events = self._epoll.poll(wait_s, limits.EVENTS_MAX)
         monotonic = self._monotonic()
         if monotonic >= self._frozen_at:
             self._sleep(THAW_S)
             monotonic = self._monotonic()
         self._frozen_at = monotonic + FROZEN_S
-        if len(events) == 1 and not self._turns.waiting:  # as nearly always
+        if len(events) == 1 and not self._turns.waiting:  # the usual case
             fd, event = events[0]
             client = self._clients.get(fd)
             if client is not None:
@@ -174,7 +173,7 @@ class Loop:
         return bool(others) and self._serve_others(others, monotonic, may_come=all_shaken)
 
     def _chosen(self, first: frozenset[int]) -> list[tuple[int, int]]:
-        """Of all that are ready, but of those that shake hands all: they have a time of their own."""
+        """Returns the ready connections of this turn. Handshakes are all included: they have their own time limit."""
         events = self._epoll.poll(0, self._connections_max + limits.EVENTS_MAX)
         shaking = {fd for fd, _ in events if (client := self._clients.get(fd)) is not None and client.shakes}
         others = [event for event in events if event[0] not in shaking]
@@ -185,16 +184,17 @@ class Loop:
         ]
 
     def _greeted(self, fd: int) -> bool:
-        """Whether it goes on with a handshake: a crowd that sends one hello again and again does not."""
+        """Returns whether the client goes on with a handshake. A crowd that only repeats its first message does not
+        count."""
         return self._clients[fd].greeted
 
     def _shake(self, clients: list[tuple[Client, int]]) -> bool:
-        """Handshakes cost ten times what an answer does: as many as fit into a slice. Whether it was all of them; if
-        not, nobody else is to come yet, who might take the place of one that was not looked at."""
+        """Continues as many handshakes as fit into a slice, because one costs ten times as much as an answer. Returns
+        whether all were continued; if not, no connection is accepted, because it could evict one that was not read."""
         ends = self._monotonic() + limits.SLICE_S
         for number, (client, event) in enumerate(clients, 1):
             monotonic = self._monotonic()
-            if event & _GONE:  # in the midst of it: not worth a signature
+            if event & _GONE:  # it left within the handshake: not worth a signature
                 self._places.close(client)
             elif self._guarded(self._serve, client, event, monotonic):
                 self._queue(client, monotonic)
@@ -204,7 +204,8 @@ class Loop:
         return True
 
     def _serve_others(self, fds: list[int], monotonic: float, *, may_come: bool) -> bool:
-        """Last in a turn: a new connection may get the descriptor of one that was closed in this turn."""
+        """Serves the other descriptors. Last in a turn, because a new connection may get the descriptor of one that was
+        closed in this turn."""
         watched = False
         for fd in fds:
             if fd in self._entrance:
@@ -238,7 +239,7 @@ class Loop:
     # One connection.
 
     def _guarded(self, do: Callable[..., bool | None], client: Client, *details: float) -> bool | None:
-        """A bug that one client triggers ends that client only. Does nothing for a client that was closed earlier in
+        """Limits a bug that one client triggers to that client. Does nothing for a client that was closed earlier in
         this turn."""
         try:
             return do(client, *details) if self._clients.get(client.fd) is client else None
@@ -249,7 +250,7 @@ class Loop:
             return None
 
     def _take(self, client: Client, event: int, monotonic: float) -> None:
-        """_guarded() for the only one that something happens to."""
+        """_guarded() for the only ready client."""
         try:
             if self._serve(client, event, monotonic):
                 self._answer(client, monotonic)
@@ -259,18 +260,18 @@ class Loop:
             self._places.close(client)
 
     def _welcome(self, sock: socket.socket, monotonic: float) -> None:
-        """May raise whatever the kernel or OpenSSL lacks for another one; then it is nobody's."""
+        """Adds a new connection. Raises any error of the kernel or OpenSSL; then the connection is not added."""
         self._places.give(Client(sock, self._stream() if self._stream else None, monotonic, self._heads))
 
     def _disturb(self, client: Client, event: int) -> None:
-        """Something happens to a client whose request waits: what it sends stays in the kernel for now."""
+        """Handles an event of a client whose request waits. Bytes that it sends stay in the kernel for now."""
         if event & _BROKEN:
             self._places.close(client)
         else:
             self._places.want(client)
 
     def _serve(self, client: Client, event: int, monotonic: float) -> bool:
-        """Whether it is to be answered now."""
+        """Handles an event of a client. Returns whether its request can be answered now."""
         if event & _IN:
             if not client.receive_some(self._view, monotonic):
                 self._places.close(client)
@@ -286,7 +287,7 @@ class Loop:
         return False
 
     def _read_on(self, client: Client, monotonic: float) -> bool:
-        """The rest of a body, as far as it has come. Whether it is to be answered now."""
+        """Reads the rest of a body, as far as it has arrived. Returns whether the request can be answered now."""
         for _ in range(limits.RECEIVES_MAX - 1):
             if client.stage is not Stage.BODY or not client.wants_bytes or not self._places.has(client):
                 break
@@ -295,7 +296,7 @@ class Loop:
         return False
 
     def _received_part(self, client: Client, monotonic: float) -> None:
-        """What follows from bytes that do not end a request, or from the end of all bytes."""
+        """Handles bytes that end no request, or the end of the stream."""
         if client.ended or (client.gone and (client.finished or not client.out)):
             self._places.close(client)
         else:
@@ -345,7 +346,7 @@ class Loop:
             self._queue(client, monotonic)
 
     def _account(self, reply: Reply, took_s: float) -> None:
-        """After it was sent: kube-scheduler goes on meanwhile."""
+        """Counts and records a reply after it was sent, while kube-scheduler continues."""
         try:
             self._routes.account(reply, took_s)
         except Exception:
@@ -365,8 +366,8 @@ class Loop:
             self._places.book(client)
 
     def _finish(self, client: Client) -> None:
-        """The client has all of its answers, or will have: a close that throws away what it sends might take them back,
-        so it is told first, and read from until it closes."""
+        """Ends a connection whose answers are sent or queued. A close with unread bytes could discard the answers. So
+        the client is notified first, and its bytes are read until it closes."""
         if client.gone or not client.say_end():
             self._places.close(client)
         else:

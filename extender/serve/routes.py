@@ -5,14 +5,14 @@ from typing import Protocol
 
 import msgspec
 
-from extender.counts import Lost, RequestResult
-from extender.serve.hosts import Hosts, is_ours
+from extender.serve.allowed_hosts import Hosts, is_ours
 from extender.serve.http import Answer, Refusal, Request
 from extender.serve.limits import DISCARD_MAX_BYTES
-from extender.source import Source
 from extender.verbs import table
-from extender.verbs.dispatch import reply_to_filter
+from extender.verbs.counts import Lost, RequestResult
+from extender.verbs.filter import reply_to_filter
 from extender.verbs.reply import Reply, account
+from extender.verbs.source import Source
 
 FILTER = b"/filter"
 _OTHERS = {b"/" + verb.encode(): verb for verb in table.VERBS if verb != table.FILTER}
@@ -20,19 +20,19 @@ _VERBS = frozenset({FILTER, *_OTHERS})
 _GET = frozenset({b"GET", b"HEAD"})
 
 
-# The answer, whether it is a verdict, and what account() is to be told of once it is sent.
+# The answer, whether it is a verdict, and the reply for account() once it is sent.
 Given = tuple[Answer, bool, Reply | None]
 
 
 class Health(Protocol):
-    """What the process says of itself, as JSON."""
+    """The health of the process, as JSON."""
 
     def live(self) -> tuple[bool, bytes]: ...
     def ready(self) -> tuple[bool, bytes]: ...
 
 
 class Routes:
-    """hosts: what a Host header may say, None = anything."""
+    """All paths of the port. hosts: the accepted Host headers, None = any."""
 
     def __init__(self, source: Source, health: Health, hosts: Hosts | None = None) -> None:
         self._source = source
@@ -40,7 +40,7 @@ class Routes:
         self._hosts = hosts
 
     def answer(self, request: Request, *, may_ask: bool) -> Given:
-        """may_ask: whether the client may ask a verb."""
+        """Returns the answer to a request. may_ask: whether the client may call a verb."""
         hosts, host = self._hosts, request.host
         if hosts is not None and host and host not in hosts.usual and not is_ours(host, hosts):
             return _short(HTTPStatus.MISDIRECTED_REQUEST, "the Host header names somebody else"), False, None
@@ -56,18 +56,18 @@ class Routes:
         return self._other(request.method, path), False, None
 
     def account(self, reply: Reply, took_s: float) -> None:
-        """Counts and remembers an answer of the verb filter. took_s: from the whole request to the whole answer."""
+        """Counts and records an answer of the verb filter. took_s: from the complete request to the complete answer."""
         counts = self._source.counts
         counts.answered_in(took_s)
         counts.count(reply.result)
         account(self._source, reply)
 
     def lost(self, cause: Lost, number: int = 1) -> None:
-        """Counts connections that were closed for want of something."""
+        """Counts connections that were closed because a resource was missing."""
         self._source.counts.lose(cause, number)
 
     def refuse(self, refusal: Refusal) -> Answer:
-        """The answer to a request that was not read to its end."""
+        """Returns the answer to a request that was not read completely."""
         path = path_of(refusal.target)
         if path not in _VERBS or refusal.status is HTTPStatus.FORBIDDEN:
             return _short(refusal.status, refusal.text)
@@ -99,11 +99,10 @@ _VERDICTS = frozenset({RequestResult.ANSWERED, RequestResult.EXEMPT})
 
 
 def path_of(target: bytes) -> bytes:
-    """The path of a request target. `//filter` and `/filter/` are `/filter`: a redirect would turn kube-scheduler's
-    POST into a GET, and a verb with a leading slash in its configuration gives two.
-    """
+    """Returns the path of a request target. `//filter` and `/filter/` are `/filter`: a redirect would turn
+    kube-scheduler's POST into a GET, and a verb with a leading slash in its configuration gives two slashes."""
     path = target.partition(b"?")[0]
-    if path.startswith((b"http://", b"https://")):  # as to a proxy
+    if path.startswith((b"http://", b"https://")):  # the form of requests to a proxy
         path = b"/" + path.partition(b"//")[2].partition(b"/")[2]
     if b"//" in path or path.endswith(b"/"):
         path = b"/" + b"/".join(part for part in path.split(b"/") if part)

@@ -1,16 +1,15 @@
-"""What may stand between a socket and HTTP: TLS, or nothing. Types only."""
+"""The interface of TLS to a connection. Types only."""
 
 from typing import Protocol
 
 
 class StreamError(Exception):
-    """What came off the wire ends the connection. The text is the cause, in a few words."""
+    """Received bytes end the connection. The text is the cause, in a few words."""
 
 
 class Stream(Protocol):
-    """One connection. ready: the handshake is done. done: the client has said that it sends no more. may_ask: it is one
-    that may ask a verb.
-    """
+    """One TLS connection. ready: the handshake is done. done: the client has ended its direction. may_ask: the client
+    may call a verb."""
 
     @property
     def ready(self) -> bool: ...
@@ -19,17 +18,17 @@ class Stream(Protocol):
     @property
     def may_ask(self) -> bool: ...
     def receive(self, data: bytes | memoryview, /) -> bytes:
-        """What of the bytes off the wire is for us. Raises StreamError."""
+        """Returns the plain bytes of received ones. Raises StreamError."""
         ...
 
     def send(self, plain: bytes, /) -> bytes:
-        """What to write to the wire for it."""
+        """Returns the bytes to send for these plain ones."""
         ...
 
     def pending(self) -> bytes:
-        """What the stream itself has to say; to be asked for after each receive(), also one that raised."""
+        """Returns bytes that TLS itself sends. Must be called after each receive(), also after one that raised."""
         ...
 
     def ended(self) -> bytes:
-        """The word that nothing more will come, for the wire."""
+        """Returns the bytes that announce the end."""
         ...

@@ -1,10 +1,12 @@
-"""TLS of the verbs' listener, for an event loop: bytes in, bytes out, no socket; and the files that it is made of.
+"""TLS of the verbs' listener without a socket: bytes in, bytes out; and its files, which are loaded again when they
+change.
 
-A client certificate is asked for but not insisted on in the handshake: the kubelet's probes have none. Who came without
-one may ask how we are and no verb; one that our CA has not signed, or that has expired, ends the handshake.
+The handshake asks for a client certificate and does not require it: the kubelet's probes have none. A client without a
+certificate may call /livez and /readyz and no verb. A certificate that the client CA has not signed, or that has
+expired, ends the handshake.
 
-The files are looked at by a thread of their own, by content: what rotates them may replace them in any way and order. A
-set that does not fit together, such as a new certificate beside the old key, leaves the one before in force.
+A separate thread compares the files by content, so that they may be replaced in any way and order. A set that does not
+match, such as a new certificate with the old key, leaves the previous set in force.
 """
 
 import contextlib
@@ -17,25 +19,24 @@ from typing import Any
 
 from component.loop import Loop
 from component.text import one_line
+from extender.config.settings import Tls
 from extender.serve import limits
 from extender.serve.stream import StreamError
-from extender.settings import Tls
 
 log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 5.0
 READ_BYTES = 65536
-_RECORD_HEAD_BYTES = 5  # kind, version and, in the last two, how many bytes follow
+_RECORD_HEAD_BYTES = 5  # kind, version and, in the last two, the number of bytes that follow
 
 
 class CertificateError(Exception):
-    """The files cannot be used. The text is one line: key, cause and remedy."""
+    """The files cannot be used. The text is one line with key, cause and remedy."""
 
 
 class TlsStream:
-    """One connection. ready: the handshake is done. done: the client has said that it sends no more. may_ask: it is one
-    that may ask a verb.
-    """
+    """A TLS connection. ready: the handshake is done. done: the client has ended its direction. may_ask: the client may
+    call a verb."""
 
     def __init__(
         self,
@@ -43,21 +44,22 @@ class TlsStream:
         may_ask: Callable[[Mapping[str, Any] | None], bool],
         refused: Callable[[str], None],
     ) -> None:
-        """may_ask: is given the verified certificate, or None. refused: is told why a handshake failed."""
+        """may_ask: called with the verified certificate, or None. refused: called with the cause of a failed handshake;
+        must not block."""
         self.ready = False
         self.done = False
         self.may_ask = False
-        self._small_records = 0  # since we last had something to say
-        self._rest_bytes = 0  # how much of a record is still to come, beside its head
+        self._small_records = 0  # since this side last sent something
+        self._rest_bytes = 0  # bytes of a record that are still to come, without its head
         self._half_head = b""
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._may_ask, self._refused = may_ask, refused
 
     def receive(self, data: bytes | memoryview) -> bytes:
-        """What of the bytes off the wire is for us. Raises StreamError; an alert may be pending() then."""
+        """Returns the plain bytes of received ones. Raises StreamError; an alert may be pending() then."""
         if self.done:
-            return b""  # OpenSSL reads nothing any more: it would be kept
+            return b""  # OpenSSL reads no more: the bytes would stay in memory
         self._count_records(data)
         self._incoming.write(data)
         pieces: list[bytes] = []
@@ -70,7 +72,7 @@ class TlsStream:
                 pieces.append(piece)
             self._end()
         except ssl.SSLWantReadError:
-            pass  # no whole record more
+            pass  # no complete record is left
         except ssl.SSLZeroReturnError:
             self._end()
         except ssl.SSLError as e:
@@ -79,19 +81,18 @@ class TlsStream:
                 self._refused(cause)
             raise StreamError(cause) from e
         if self._incoming.pending > READ_BYTES:
-            raise StreamError("bytes that OpenSSL does not take")
+            raise StreamError("bytes that OpenSSL rejects")
         return b"".join(pieces)
 
     def _end(self) -> None:
-        """The client has said that it is done, and will close."""
+        """The client has ended its direction, and will close."""
         self.done = True
         self._incoming.read()
 
     def _count_records(self, data: bytes | memoryview) -> None:
-        """A small record costs as much as a large one, and one that changes keys ten times as much: OpenSSL takes any
-        number of them at once, so they are counted before it has them, by what all records begin with. What is no
-        record it finds itself. Raises StreamError.
-        """
+        """Limits the number of small records. A small record costs as much as a large one, and one that changes keys
+        ten times as much. OpenSSL processes any number of them at once, so this counts them by their heads before.
+        Bytes that are no record are left to OpenSSL. Raises StreamError."""
         if self._half_head:
             data, self._half_head = self._half_head + bytes(data), b""
         at, last = self._rest_bytes, len(data) - _RECORD_HEAD_BYTES
@@ -106,27 +107,27 @@ class TlsStream:
         self._rest_bytes = at - len(data)
 
     def send(self, plain: bytes) -> bytes:
-        """What to write to the wire for it."""
+        """Returns the bytes to send for these plain ones."""
         self._small_records = 0
         left = memoryview(plain)
         while left:
-            left = left[self._tls.write(left) :]  # a record at a time
+            left = left[self._tls.write(left) :]  # one record at a time
         return self._outgoing.read()
 
     def pending(self) -> bytes:
-        """What TLS itself has to say: its part of the handshake, an alert."""
+        """Returns bytes that TLS itself sends: its part of the handshake, or an alert."""
         return self._outgoing.read()
 
     def ended(self) -> bytes:
-        """The word that nothing more will come, for the wire."""
-        with contextlib.suppress(ssl.SSLError):  # the client has not said so yet, or there never was a handshake
+        """Returns the bytes that announce the end."""
+        with contextlib.suppress(ssl.SSLError):  # the client has not ended its direction yet, or there was no handshake
             self._tls.unwrap()
         return self._outgoing.read()
 
 
 class Certificates:
-    """The newest usable set of files, as a service. stream() makes the end of a new connection of it. kept: why it is
-    not the one that is there, "" if it is."""
+    """The newest usable set of files, as a service. stream() makes the TLS end of a new connection. kept: why the
+    present files are not used, "" if they are."""
 
     name = "certificates"
 
@@ -142,7 +143,7 @@ class Certificates:
         self.stop, self.healthy = self._loop.stop, self._loop.healthy
 
     def start(self) -> None:
-        """It may have been made, and looked at, before a fork: what was found wrong then is said here."""
+        """Starts the thread. The object may have been made and checked before a fork: a fault of then is logged now."""
         self.look(tell=False)
         if self.kept:
             self._tell()
@@ -152,7 +153,7 @@ class Certificates:
         return TlsStream(self._context, self._may_ask, self._refuse)
 
     def look(self, *, tell: bool = True) -> None:
-        """Take the files if they have changed and can be used; say it once if they cannot."""
+        """Loads the files if they have changed and can be used; logs once if they cannot."""
         found = self._read()
         if found == self._seen:
             return
@@ -168,9 +169,9 @@ class Certificates:
 
     def _tell(self) -> None:
         if self.kept:
-            log.error("keeping the TLS certificates of before", extra={"error": self.kept})
+            log.error("keeping the previous TLS certificates", extra={"error": self.kept})
         else:
-            log.info("TLS certificates loaded anew")
+            log.info("TLS certificates loaded again")
 
     def _look(self) -> float:
         self.look()
@@ -180,7 +181,8 @@ class Certificates:
         return LOOK_EVERY_S
 
     def _refuse(self, cause: str) -> None:
-        """Told by the thread that serves, which does not log. A number may be lost to a look, and need not be exact."""
+        """Counts a failed handshake; called by the serving thread, which does not log. A number may be lost to a
+        concurrent check and need not be exact."""
         self._refusals += 1
         self._last_cause = cause
 
@@ -190,24 +192,25 @@ class Certificates:
         return bool(certificate) and (not self._names or bool(self._names & names_of(certificate or {})))
 
     def _read(self) -> dict[str, bytes]:
-        """Digests by key. What cannot be read has one too: it is said once, and again when it has changed."""
+        """Returns digests by key. A file that cannot be read has one, too: the error is logged once, and again when it
+        changes."""
         files = {"certificate": self._settings.certificate, "key": self._settings.key}
         if self._settings.client_ca is not None:
             files["clientCA"] = self._settings.client_ca
         return {key: _digest(path) for key, path in files.items()}
 
     def _made_of(self, found: Mapping[str, bytes]) -> ssl.SSLContext:
-        """Raises CertificateError."""
+        """Makes TLS contexts of the files. Raises CertificateError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # A resumed session would go on with a client certificate that the CA of today has not seen.
+        # A resumed session would accept a client certificate that today's CA has not verified.
         context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
         context.num_tickets = 0
         context.set_alpn_protocols(["http/1.1"])
         own, remedy = self._settings, "give a PEM file that this user may read"
         try:
             key = "certificate"
-            # A key with a passphrase would be asked for on the terminal.
+            # OpenSSL would ask for the passphrase of a key on the terminal.
             context.load_cert_chain(own.certificate, own.key, password=lambda: "")
             if own.client_ca is not None:
                 key = "clientCA"
@@ -220,12 +223,12 @@ class Certificates:
                 f"listen.tls.{key}: cannot use {where}: {one_line(str(cause), 100)}; {remedy}"
             ) from e
         if self._read() != found:
-            raise CertificateError("listen.tls: the files changed while they were read; they are looked at again")
+            raise CertificateError("listen.tls: the files changed while they were read; they are read again")
         return context
 
 
 def names_of(certificate: Mapping[str, Any]) -> frozenset[str]:
-    """Common names and DNS names of a certificate in the form of ssl.getpeercert()."""
+    """Returns common names and DNS names of a certificate in the form of ssl.getpeercert()."""
     common = {value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"}
     return frozenset(common | {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"})
 

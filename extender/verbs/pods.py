@@ -1,6 +1,6 @@
-"""The pod of a request: what exemptions, gates and whoever asks why look at. No more of it is decoded.
+"""The part of a request's pod that exemptions, gates and `readygate why` read. Nothing else of the pod is decoded.
 
-Containers, volumes and claims are decoded only where a gate speaks for pods by their resources, devices or volumes.
+Containers, volumes and claims are decoded only if a gate selects pods by resources, devices or volumes.
 """
 
 from collections.abc import Iterator
@@ -112,7 +112,7 @@ NO_STATUS = WholeStatus()
 
 
 def mask_of(classes: Classes, pod: Pod | None) -> int:
-    """Of the gates that speak for the pod."""
+    """Returns the mask of the gates that apply to the pod."""
     return classes.all if classes.everybody else classes.mask_of(seen_of(pod or NOBODY))
 
 
@@ -151,15 +151,16 @@ def _volumes(spec: WholeSpec, pod: str) -> Iterator[PodVolume]:
         elif volume.ephemeral is not None:
             template = volume.ephemeral.volume_claim_template
             asked = None if template is None or template.spec is None else template.spec.storage_class_name
-            # The claim that the controller of ephemeral volumes makes (kubernetes pkg/controller/volume/ephemeral).
+            # The claim that the controller of ephemeral volumes creates (kubernetes pkg/controller/volume/ephemeral).
             yield PodVolume(claim=f"{pod}-{volume.name}", storage_class=asked or "")
 
 
 def _claims(spec: WholeSpec, status: WholeStatus) -> Iterator[PodClaim]:
-    """The ResourceClaims of the pod, as the scheduler finds them (kubernetes dynamic-resource-allocation/resourceclaim,
-    Name): one by its template is named in the status once it is made. A status without a name says that none is needed.
+    """Returns the ResourceClaims of the pod, found as kube-scheduler finds them (kubernetes
+    dynamic-resource-allocation/resourceclaim, Name): the status names a claim from a template once the claim exists. A
+    status without a name means that no claim is needed.
 
-    kube-scheduler makes one claim more where DRA serves an extended resource, and names it when it binds the pod.
+    kube-scheduler creates one more claim if DRA serves an extended resource, and names it when it binds the pod.
     """
     made = {one.name: one.resource_claim_name or "" for one in status.resource_claim_statuses or ()}
     for one in spec.resource_claims or ():

@@ -1,16 +1,16 @@
-"""The verb `preempt`: candidates in, those on closed nodes taken out, the victims of the others as they came.
+"""The verb `preempt`: removes candidates on closed nodes and returns the others.
 
-kube-scheduler asks `filter` about no node that its own filters refuse, so without this verb a full node that we have
-closed is a candidate: its pods are evicted for one that is then refused there.
+kube-scheduler does not call `filter` for nodes that its own filters refuse. Without this verb a full node that
+readygate has closed is a candidate: its pods are evicted for a pod that `filter` then refuses there.
 
-The answer holds NodeNameToMetaVictims in either form of request, and has no place for a failure. So one is told by the
-status, which is right in both modes: with `ignorable` kube-scheduler goes on as if there were no extender, as it does
-after a failed filter call; without, it preempts nothing in this attempt and writes why into the pod. Neither could be
-had with 200: an empty map would stop all preemption in mode protect, a full one would evict from closed nodes in mode
-enforce.
+The answer always holds NodeNameToMetaVictims. Entries that came in this form are returned byte for byte. Entries that
+came as NodeNameToVictims, with whole pods, are reduced to UIDs and NumPDBViolations. So are entries that hold a null:
+kube-scheduler 1.36 panics on a null entry or victim (pkg/scheduler/extender.go convertToVictims), so no answer has one.
 
-kube-scheduler 1.36 ends with a panic when an entry or a victim is null (pkg/scheduler/extender.go convertToVictims), so
-there is no null in any answer.
+This answer has no field for an error, so the HTTP status reports it, which is right in both modes. With `ignorable`
+kube-scheduler continues without the extender, as after a failed filter call. Without it kube-scheduler preempts nothing
+in this attempt and writes the cause into the pod. Status 200 could do neither: an empty map would stop all preemption
+in mode protect, and a full map would evict pods from closed nodes in mode enforce.
 """
 
 from collections.abc import Mapping
@@ -20,15 +20,15 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from extender.counts import RequestResult
 from extender.policy.exempt import Exemption
-from extender.source import Source, Sync
 from extender.verbs import wire
+from extender.verbs.counts import RequestResult
 from extender.verbs.pods import Pod, WholePod, mask_of
 from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed, is_canary, names_max_of
+from extender.verbs.source import Source, Sync
 
 NEITHER = "readygate: the request holds neither NodeNameToMetaVictims nor NodeNameToVictims"
-# kube-scheduler gives the larger of 100 and 10 % of the nodes; as many as it has nodes at most, where it is told to.
+# kube-scheduler sends the larger of 100 and 10 % of the nodes by default, and at most as many as it has nodes.
 CANDIDATES_MAX = 16_384
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
@@ -94,7 +94,7 @@ _Entry = msgspec.Raw | MetaVictims
 
 
 def answer_preempt(source: Source, request: bytes | bytearray) -> Reply:
-    """The answer to one ExtenderPreemptionArgs. Never raises for what a request may hold."""
+    """Returns the answer to one ExtenderPreemptionArgs. Never raises for any content of a request."""
     sync = source.sync()
     try:
         args = read_preempt_args(request, whole=source.classes.needs_spec)
@@ -120,9 +120,8 @@ def answer_preempt(source: Source, request: bytes | bytearray) -> Reply:
 
 
 def read_preempt_args(body: bytes | bytearray, *, whole: bool = False) -> PreemptArgs:
-    """whole: with the pod's containers and volumes. Raises MalformedError or UnanswerableError (no Pod, no candidates
-    in either form).
-    """
+    """Decodes a request. whole: with the pod's containers and volumes. Raises MalformedError or UnanswerableError (no
+    Pod, or no candidates in either form)."""
     decoder = _whole_args if whole else _args
     args = wire.decode_whole(decoder, body)
     if args.pod is None or not _has_candidates(args):
@@ -139,7 +138,7 @@ def _has_candidates(args: PreemptArgs) -> bool:
 
 
 def _candidates(args: PreemptArgs, candidates_max: int) -> Mapping[str, _Entry]:
-    """Each node with its entry as the answer repeats it. Raises RequestError."""
+    """Returns each candidate with its entry in the answer. Raises RequestError."""
     whole = bytes(args.node_name_to_meta_victims) == _NULL_BYTES
     raw = args.node_name_to_victims if whole else args.node_name_to_meta_victims
     entries = wire.decode(_entries, raw)
@@ -155,7 +154,8 @@ def _candidates(args: PreemptArgs, candidates_max: int) -> Mapping[str, _Entry]:
 
 
 def _is_usual(raw: msgspec.Raw) -> bool:
-    """Whether all entries are as kube-scheduler writes them, looked at together: that is several times as quick."""
+    """Returns whether all entries have exactly the fields that kube-scheduler writes. Checking them together is several
+    times as fast as one by one."""
     if b"null" in bytes(raw):
         return False
     try:
@@ -166,15 +166,16 @@ def _is_usual(raw: msgspec.Raw) -> bool:
 
 
 def _as_it_came(raw: msgspec.Raw) -> _Entry:
-    """The same bytes, with keys that a later kube-scheduler may send, but for null, which is given back nowhere.
+    """Returns the entry byte for byte, with any fields that a later kube-scheduler adds. An entry with a null is
+    written again without it, or refused if it also has unknown fields.
 
-    What is under such keys is never made into objects: nested lists would take fifty bytes a byte.
+    Values of unknown fields never become objects: nested lists would take fifty bytes of memory a byte.
     """
     nulls = b"null" in bytes(raw)
     try:
         exact = _exact_victims.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        wire.decode(_meta_victims, raw)  # what we know is of its type
+        wire.decode(_meta_victims, raw)  # checks the types of the known fields
         if nulls:
             raise wire.MalformedError("null within a candidate") from None
         if not _is_text(raw):
@@ -184,7 +185,7 @@ def _as_it_came(raw: msgspec.Raw) -> _Entry:
 
 
 def _is_text(raw: msgspec.Raw) -> bool:
-    """The decoder does not look at the characters of what it skips."""
+    """Returns whether the bytes are UTF-8. The decoder does not check the characters that it skips."""
     try:
         str(bytes(raw), "utf-8")
     except UnicodeDecodeError:
@@ -193,7 +194,7 @@ def _is_text(raw: msgspec.Raw) -> bool:
 
 
 def _reduced(raw: msgspec.Raw) -> MetaVictims:
-    """Whole pods to their UIDs."""
+    """Reduces whole pods to their UIDs."""
     victims = wire.decode(_victims, raw)
     return MetaVictims([MetaPod(pod.metadata.uid) for pod in victims.pods or ()], victims.violations)
 

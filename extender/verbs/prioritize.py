@@ -1,8 +1,7 @@
-"""The verb `prioritize`: a lower score for nodes that a gate of severity `preferNot` has closed.
+"""The verb `prioritize`: gives a lower score to nodes that a gate of severity `preferNot` has closed.
 
-The answer is a bare array, one entry a name, integers from 0 to 10, which kube-scheduler multiplies by the extender's
-weight and by ten. It drops the whole call for anything else and goes on without, so nothing here is a failure that a
-user is told: without a word on the nodes the array is empty.
+The answer is an array with one entry a name and integers from 0 to 10. kube-scheduler multiplies them by the extender's
+weight and by ten. It ignores the whole answer if anything else is in it. If readygate cannot score, the array is empty.
 """
 
 from collections.abc import Mapping
@@ -10,12 +9,12 @@ from http import HTTPStatus
 
 import msgspec
 
-from extender.counts import RequestResult
 from extender.policy.snapshot import SCORE_OPEN, each_once
-from extender.source import Source, Sync
 from extender.verbs import wire
+from extender.verbs.counts import RequestResult
 from extender.verbs.pods import mask_of
 from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed, names_max_of
+from extender.verbs.source import Source, Sync
 
 NO_SCORES = b"[]"
 
@@ -26,7 +25,7 @@ class HostPriority(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
 
 
 def answer_prioritize(source: Source, request: bytes | bytearray) -> Reply:
-    """The answer to one ExtenderArgs. Never raises for what a request may hold."""
+    """Returns the answer to one ExtenderArgs. Never raises for any content of a request."""
     sync = source.sync()
     names_max = names_max_of(source, sync, request)
     try:

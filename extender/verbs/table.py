@@ -1,15 +1,15 @@
-"""Which function answers which verb, and what is answered to a request that was not read."""
+"""Which function answers which verb, and the answer to a request that was not read completely."""
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
-from extender.counts import Counts, RequestResult
-from extender.source import Source
 from extender.verbs import wire
-from extender.verbs.dispatch import answer_filter
+from extender.verbs.counts import Counts, RequestResult
+from extender.verbs.filter import answer_filter
 from extender.verbs.preempt import answer_preempt
 from extender.verbs.prioritize import answer_prioritize
 from extender.verbs.reply import Reply, failed
+from extender.verbs.source import Source
 
 FILTER = "filter"
 NOT_A_BINDER = "readygate: not a binder: take bindVerb out of this extender in the scheduler configuration"
@@ -23,7 +23,7 @@ UNREAD = {
 
 
 def answer_bind(_source: Source, _request: bytes | bytearray) -> Reply:
-    """Whatever is asked: kube-scheduler binds."""
+    """Refuses every request, because kube-scheduler binds."""
     return Reply(RequestResult.UNANSWERABLE, b'{"Error":"%b"}' % NOT_A_BINDER.encode())
 
 
@@ -37,10 +37,10 @@ VERBS: Mapping[str, Answerer] = {
 
 
 def answer_unread(verb: str, status: HTTPStatus, text: str, *, skipped: bool) -> Reply:
-    """To a request that was not read to its end. status: the HTTP status that says why. skipped: what still comes of it
-    is read past, so that an answer gets through.
+    """Returns the answer to a request that was not read completely. status: the HTTP status with the cause. skipped:
+    the rest of the request is read and dropped, so that the client receives the answer.
 
-    That a body is too large comes as 200 where there is an `Error` to tell it in: kube-scheduler reads nothing else.
+    A body that is too large is answered with 200 if the verb has an `Error`: kube-scheduler reads nothing else.
     """
     result = UNREAD.get(status, RequestResult.MALFORMED)
     text = f"readygate: {text}"

@@ -1,11 +1,12 @@
-"""The scheduler's words: ExtenderArgs, ExtenderFilterResult (kubernetes staging/src/k8s.io/kube-scheduler/extender/v1).
+"""JSON of the scheduler extender: ExtenderArgs and ExtenderFilterResult (kubernetes
+staging/src/k8s.io/kube-scheduler/extender/v1).
 
 Those Go types have no JSON tags, so the keys are `Pod`, `NodeNames`, `FailedAndUnresolvableNodes`. Go's decoder ignores
-case, ours does not, so replies spell them exactly and requests are accepted in any case of the top keys.
+case and msgspec does not. So replies have exactly these keys, and requests may have the top keys in any case.
 
-Only what is needed is decoded. Whole Node objects (`nodeCacheCapable: false`) are not answered: 5,000 of them are 57 MB
-a pod to be read, kept and sent back, where their names are 0.2. What a request may hold: unknown keys are ignored, of a
-doubled key the last one counts, NaN, Infinity, a byte order mark and trailing bytes are refused as malformed.
+Only needed fields are decoded. Whole Node objects (`nodeCacheCapable: false`) are not answered: 5,000 of them are 57 MB
+a pod to read, keep and send back, and their names are 0.2 MB. Unknown keys are ignored. Of a repeated key the last one
+counts. NaN, Infinity, a byte order mark and trailing bytes are malformed.
 """
 
 from collections.abc import Mapping
@@ -15,19 +16,19 @@ import msgspec
 
 from extender.verbs.pods import Pod, WholePod
 
-# 5,000 names are 0.2 MiB beside a Pod of at most 1.5 MiB.
+# 5,000 names take 0.2 MiB, and a Pod at most 1.5 MiB.
 BODY_LIMIT_BYTES = 8 * 2**20
 NAMES_MAX = 65_536
-# kube-scheduler asks about nodes of its own cache. That is ahead of the extender's by a new node pool at most.
+# kube-scheduler names nodes of its own cache, which is ahead of the extender's by a new node pool at most.
 SPARE_NAMES = 1_000
-SHORT_BYTES = 3 * SPARE_NAMES  # room for fewer names than that: an empty one and its comma are three bytes
-# Shorter requests are not scanned, because a scan costs 5 % of a usual answer: a request that names all known nodes,
-# with names of 45 characters, has 24 bytes for each name of the limit. Such a request holds at most eight times as many
-# names as the limit. They are counted when they are decoded.
+SHORT_BYTES = 3 * SPARE_NAMES  # fewer names than that fit: an empty name and its comma take three bytes
+# Shorter requests are not scanned, because a scan costs 5 % of a usual answer. A request that names all known nodes,
+# with names of 45 characters, has 24 bytes for each name of the limit. A shorter request holds at most eight times as
+# many names as the limit; they are counted when they are decoded.
 SCANNED_NAME_BYTES = 24
-# What is decoded takes up to 250 bytes of memory a value, so values are counted before, by their commas. Those within
-# texts count too: three times as many names as there may be leave room for a Pod that is full of them. A value and its
-# comma are two bytes at least: what has fewer need not be counted, which would cost 5,000 names a tenth of the call.
+# A decoded value takes up to 250 bytes of memory, so values are counted before decoding, by their commas. Commas within
+# texts count too: three times the limit of names leaves room for a Pod that is full of them. A value and its comma take
+# at least two bytes, so shorter bodies need no count, which would cost a tenth of a call with 5,000 names.
 VALUES_MAX = 3 * NAMES_MAX
 UNCOUNTED_BYTES = 2 * VALUES_MAX
 
@@ -47,7 +48,7 @@ class MalformedError(RequestError):
 
 
 class UnanswerableError(RequestError):
-    """The body is well-formed and cannot be answered; the text goes to the user through `Error`."""
+    """The body is well-formed and cannot be answered. The text goes to the user in `Error`."""
 
 
 class TooManyNodesError(RequestError):
@@ -63,7 +64,8 @@ class FilterArgs(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
 
 
 class WrittenArgs(msgspec.Struct, frozen=True, gc=False):
-    """names: what stands in the brackets of NodeNames, as it came."""
+    """A request in kube-scheduler's own form, whose names are not decoded. names: the bytes between the brackets of
+    NodeNames."""
 
     pod: Pod
     names: bytes
@@ -95,8 +97,8 @@ _names_alone = msgspec.json.Decoder(_NamesAlone)
 _any_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.Encoder().encode
 
-# Never filled: preemption would try these nodes again, and with two of them its text changes at every attempt, which
-# makes kube-scheduler retry the pod without pause.
+# Never filled: preemption would try these nodes again. With two of them its text changes at every attempt, which makes
+# kube-scheduler retry the pod without pause.
 _NO_FAILED_NODES: dict[str, str] = {}
 _FIRST_KEY, _LAST_KEYS, _END = b'{"Pod":', b',"Nodes":null,"NodeNames":[', b"]}"  # Go's encoder writes no blanks
 _FIRST_KEY_BYTES, _LAST_KEYS_BYTES = len(_FIRST_KEY), len(_LAST_KEYS)
@@ -104,10 +106,11 @@ _KEYS = {"pod": "Pod", "nodenames": "NodeNames"}
 
 
 def read_as_written(body: bytes | bytearray, *, whole: bool = False) -> WrittenArgs | None:
-    """Of a request in the form that kube-scheduler gives it; None for any other one, which read_filter_args() decodes.
+    """Reads a request in exactly the form that kube-scheduler writes. Returns None for any other form, which
+    read_filter_args() decodes.
 
-    What stands between the first key and the last two is decoded as a Pod, where it is: so it is one whole object, and
-    these are the keys beside it. Whether what stands in the brackets are texts is still to be seen.
+    The bytes between the first key and the last two keys are decoded as a Pod. So they are one whole object, and these
+    are the other keys. The names are not checked here.
     """
     if len(body) > UNCOUNTED_BYTES:
         return None
@@ -122,7 +125,7 @@ def read_as_written(body: bytes | bytearray, *, whole: bool = False) -> WrittenA
 
 
 def _names_begin(body: bytes | bytearray) -> int:
-    """The offset of the first name in a request in the form that kube-scheduler gives it, 0 in any other one."""
+    """Returns the offset of the first name in a request in kube-scheduler's own form, 0 for any other form."""
     begin = body.rfind(b"[") + 1
     usual = (
         body.startswith(_LAST_KEYS, begin - _LAST_KEYS_BYTES)
@@ -133,15 +136,15 @@ def _names_begin(body: bytes | bytearray) -> int:
 
 
 def names_max_of(known: int) -> int:
-    """How many nodes a request may name. known: the number of nodes in a cache that is synced and not stale."""
+    """Returns how many nodes a request may name. known: the number of nodes in a cache that is synced and not stale."""
     return min(NAMES_MAX, 2 * known + SPARE_NAMES)
 
 
 def refuse_too_many(body: bytes | bytearray, names_max: int) -> None:
     """Raises TooManyNodesError if a long body has more than names_max entries in NodeNames. Decodes no name.
 
-    Counts only the commas between the brackets of NodeNames, and no node has one in its name: commas in the Pod do not
-    count. read_filter_args() counts the names of shorter bodies, and those under a key in another case.
+    Counts the commas between the brackets of NodeNames only: node names have none, and commas in the Pod do not count.
+    read_filter_args() counts the names of shorter bodies, and names under a key in another case.
     """
     if len(body) <= SCANNED_NAME_BYTES * names_max:
         return
@@ -158,9 +161,8 @@ def refuse_too_many(body: bytes | bytearray, names_max: int) -> None:
 
 
 def read_filter_args(body: bytes | bytearray, *, whole: bool = False, names_max: int = NAMES_MAX) -> FilterArgs:
-    """whole: with the pod's containers and volumes. Raises MalformedError (not JSON, not an object, a wrong type, too
-    many values), UnanswerableError (no Pod, no names) or TooManyNodesError.
-    """
+    """Decodes a request. whole: with the pod's containers and volumes. Raises MalformedError (not JSON, not an object,
+    a wrong type, too many values), UnanswerableError (no Pod, no names) or TooManyNodesError."""
     decoder = _whole_args if whole else _args
     if len(body) > UNCOUNTED_BYTES and body.count(b",") > VALUES_MAX:
         raise MalformedError("more JSON values than any request has")
@@ -180,21 +182,21 @@ def read_filter_args(body: bytes | bytearray, *, whole: bool = False, names_max:
 
 
 def decode_whole(decoder: "msgspec.json.Decoder[T]", body: bytes | bytearray) -> T:
-    """A body, unless it has more values than may be kept in memory. Raises MalformedError."""
+    """Decodes a body unless it has too many values for the memory. Raises MalformedError."""
     if len(body) > UNCOUNTED_BYTES and body.count(b",") > VALUES_MAX:
         raise MalformedError("more JSON values than any request has")
     return decode(decoder, body)
 
 
 def decode_any_case(decoder: "msgspec.json.Decoder[T]", body: bytes | bytearray, keys: Mapping[str, str]) -> T:
-    """The same request with its top keys in any case: rare, so it is decoded a second time. keys: right ones by those
-    in lower case."""
+    """Decodes a request with its top keys in any case. Such requests are rare, so this is a second decoding. keys:
+    exact keys by those in lower case."""
     fields = {keys[key.lower()]: raw for key, raw in decode(_any_object, body).items() if key.lower() in keys}
     return decode(decoder, _encode(fields))
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", body: bytes | bytearray | msgspec.Raw) -> T:
-    """Raises MalformedError."""
+    """Decodes bytes. Raises MalformedError."""
     try:
         return decoder.decode(body)
     except _UNDECODABLE as e:
@@ -214,7 +216,8 @@ def write_names(survivors: list[str], refused: dict[str, str]) -> bytes:
 
 
 def write_spelled(survivors: bytes, refused: bytes) -> bytes:
-    """The same. survivors: names as JSON spells them, with their commas. refused: an object in JSON."""
+    """Encodes an answer from names that are JSON already. survivors: names with quotes and commas. refused: a JSON
+    object."""
     return b"".join((b'{"Nodes":null,"NodeNames":[', survivors, _BETWEEN, refused, b',"Error":""}'))
 
 
@@ -222,10 +225,10 @@ _BETWEEN = b'],"FailedNodes":{},"FailedAndUnresolvableNodes":'
 
 
 def write_error(text: str) -> bytes:
-    """A failure that `kubectl describe pod` is to show: status 200, `Error` filled, nothing else."""
+    """Encodes a failure that `kubectl describe pod` shows: status 200 and `Error`, nothing else."""
     return _encode(_FilterResult(None, None, _NO_FAILED_NODES, _NO_FAILED_NODES, plain(text)))
 
 
 def plain(text: str) -> str:
-    """kube-scheduler uses `Error` as a format string for the pod's event: a percent sign would be mangled."""
+    """Escapes percent signs: kube-scheduler uses `Error` as a format string for the pod's event."""
     return text.replace("%", "")

@@ -1,21 +1,25 @@
-"""HTTP for people, probes and Prometheus: a Flask application around what is to be shown.
+"""The status API and the dashboard, in a process that cannot slow down the one that answers kube-scheduler.
 
-    app      the application: routes, error handlers, whose Host headers are answered
-    health   /livez: our threads run. /readyz: verdicts can be given. /metrics
-    api      /api/v1: nodes, gates, pods, history, impact; docs/openapi.yaml
-    asked    what a request of it asks for, strictly; pure
-    decided  a snapshot as people are told of it; pure
-    remembered   what is remembered as people are told of it; pure
-    verbs    filter, preempt, prioritize and bind as the scheduler's own port answers them, for curl and for tests
-    metrics  what Prometheus is told
-    pace     how much of a processor all of it may take; pure
-    rests    when it is waited for that: before an answer, and in the midst of a long one
-    view     what all of these are made of
-    limits   what clients may send; pure
-    report   the shapes of /api/v1; pure; read by `cli` too
+    __main__          the command `readygate-status-api`: settings -> server
+    server            gunicorn around the application, and the replica's thread in its worker
+    worker            gunicorn's worker: slow clients delay no others, and never the kubelet's probe
+    gunicorn.conf.py  gunicorn's settings that never differ
+    app               the Flask application: routes, error handlers, accepted Host headers
+    health            /livez: the threads run. /readyz: verdicts can be given. /metrics
+    api               /api/v1: nodes, gates, pods, history, impact; docs/openapi.yaml
+    parameters        what a request may ask and send; pure
+    decisions_view    nodes and gates of a snapshot; pure
+    history_view      pods, history and impact of the recorded history; pure
+    schema            the types of /api/v1; pure; `cli` reads them, too
+    verbs             filter, preempt, prioritize and bind as at kube-scheduler's port, for curl and for tests
+    metrics           what Prometheus reads
+    page_budget       how much of a processor all answers may take; pure
+    throttle          waits for that budget: before an answer, and within a long one
+    view              the interface of what is shown
 
-Guaranteed: nothing here asks the API server, and /livez does not depend on it; an answer that costs much is made once a
-second at most, and in pieces; all answers together take 3 % of a processor in the long run.
+Guaranteed: it sends nothing to the API server, and /livez does not depend on it. An expensive answer is made once a
+second at most, and in pieces. All answers together take 3 % of a processor in the long run.
 
-Imported by `people`; `report` by `cli`.
+It follows the other process over `feed`. Imports `feed`, `verbs`, `why`, `policy` and `config`, of `process` only
+command and foreground, of `serve` only hosts, limits and error log. `cli` imports schema.
 """

@@ -1,7 +1,7 @@
-"""GET /api/v1/...: nodes, gates, pods and history, for `readygate` and other people's tools; docs/openapi.yaml.
+"""GET /api/v1/...: nodes, gates, pods and history, for `readygate` and other tools; docs/openapi.yaml.
 
-An answer has a weak ETag of what it is made of, but for the ages in it: with If-None-Match it is 304 for as long as
-nothing has happened, and whoever asked counts the ages on.
+An answer has a weak ETag of everything in it except ages. With If-None-Match it is 304 until something happens, and the
+client adds the elapsed time to the ages.
 """
 
 import hashlib
@@ -16,11 +16,11 @@ import msgspec
 from flask import Blueprint, Response, current_app, request
 
 from component.command import product_version
-from extender.counts import Counts
 from extender.policy.gates import gates_of
-from extender.web import asked, decided, remembered
-from extender.web.asked import BadRequestError
-from extender.web.report import (
+from extender.verbs.counts import Counts
+from extender.web import decisions_view, history_view, parameters
+from extender.web.parameters import BadRequestError
+from extender.web.schema import (
     GatesTold,
     HistoryTold,
     ImpactTold,
@@ -31,7 +31,7 @@ from extender.web.report import (
     SchedulerTold,
 )
 from extender.web.view import View
-from extender.why.memory import Memory
+from extender.why.history import History
 from kube.media_types import JSON
 from kube.times import format_micro_time
 
@@ -40,18 +40,17 @@ bp = Blueprint("api", __name__, url_prefix="/api/v1")
 EVENTS_OF_A_PAGE = 100
 NODES_OF_A_POD = 500
 NODES_OF_A_PIECE = 100  # made at once, of all nodes
-# How long all nodes are shown as they were, unless something was decided: as many times as long as they took to make.
+# For how long all nodes are shown unchanged, unless something was decided: so many times the time to make them.
 SHOWN_FOR, SHOWN_MIN_S = 100, 1.0
 
 
 class UnknownError(Exception):
-    """There is no such thing. Cause and remedy in one line; holds nothing of the request."""
+    """The object is unknown. One line with cause and remedy; holds nothing of the request."""
 
 
 class Api:
-    """What the routes are made of. wall: as monotonic of the view, for times that people read. rest: called between the
-    pieces of what takes long to make; may wait.
-    """
+    """The state behind the routes. wall: as monotonic of the view, for displayed times. rest: called between the pieces
+    of a long answer; may wait."""
 
     def __init__(
         self, view: View, *, wall: Callable[[], float] = time.time, rest: Callable[[], None] = lambda: None
@@ -59,17 +58,17 @@ class Api:
         self.view = view
         self.wall = wall
         self._rest = rest
-        self._begun = os.urandom(8)  # tells the tags of this process from those of another
-        self._lock = threading.Lock()  # over memory only
+        self._begun = os.urandom(8)  # distinguishes the ETags of this process
+        self._lock = threading.Lock()  # for memory work only
         self._numbers: dict[str, tuple[object, int]] = {}
-        # What takes megabytes is done by one thread at a time: a page of nodes, the answer to a large body.
+        # Only one thread at a time does what takes megabytes: a page of nodes, the answer to a large body.
         self.making = threading.Lock()
         self._nodes: tuple[object, ...] = ()
         self._nodes_pieces: list[bytes] = []
         self._nodes_until = -math.inf
 
-    def head(self, memory: Memory) -> dict[str, object]:
-        """The fields of a Head."""
+    def head(self, memory: History) -> dict[str, object]:
+        """Returns the fields of a Head."""
         view = self.view
         monotonic, status = view.monotonic(), view.status()
         ages_s = {} if status is None else status.ages_s(monotonic)
@@ -81,12 +80,12 @@ class Api:
             "release": product_version(),
             "at": format_micro_time(self.wall()),
             "last_word_seconds": None if last_word_s is None or last_word_s > 1e9 else round(last_word_s, 3),
-            "since_start_seconds": None if memory.since is None else decided.ago(memory.since, monotonic),
+            "since_start_seconds": None if memory.since is None else decisions_view.ago(memory.since, monotonic),
             "dropped_attempts": memory.dropped.attempts,
         }
 
     def number(self, what: str, of: object) -> int:
-        """Another one when it is another object than last time."""
+        """Returns a number that changes when `of` is another object than last time."""
         with self._lock:
             last, number = self._numbers.get(what, (None, 0))
             if of is not last:
@@ -95,38 +94,38 @@ class Api:
             return number
 
     def tag(self, *made_of: object) -> str:
-        """An ETag without its quotes."""
+        """Returns an ETag without its quotes."""
         data = msgspec.msgpack.encode((self._begun, self.view.why_not(), made_of))
         return hashlib.blake2b(data, digest_size=12).hexdigest()
 
     def all_nodes(self) -> list[bytes]:
-        """As nodes("", None) in JSON, in pieces that all clients share. Making them takes as long as hundreds of other
-        requests, so at most a hundredth of a processor is spent on it."""
+        """Returns nodes("", None) in JSON, in pieces that all clients share. Making them takes as long as hundreds of
+        other requests, so at most a hundredth of a processor is spent on it."""
         view = self.view
         with self.making:
             of = (view.board.snapshot, view.why_not())
             if self._nodes != of or view.monotonic() >= self._nodes_until:
                 began_s = time.thread_time()
-                self._nodes, self._nodes_pieces = (), []  # the old ones are not held while new ones are made
+                self._nodes, self._nodes_pieces = (), []  # the old ones are released before new ones are made
                 self._nodes_pieces, self._nodes = self._all_nodes(), of
                 took_s = time.thread_time() - began_s
                 self._nodes_until = view.monotonic() + max(SHOWN_MIN_S, SHOWN_FOR * took_s)
             return self._nodes_pieces
 
     def _all_nodes(self) -> list[bytes]:
-        """With rests between the pieces."""
+        """Makes the pieces, with pauses between them."""
         view = self.view
         snapshot, beats, monotonic = view.board.snapshot, view.beats(), view.monotonic()
         with view.journal.reading() as memory:
             head = msgspec.json.encode(NodeVerdicts(**self.head(memory), nodes=[]))  # type: ignore[arg-type]
-        merged = decided.merged(snapshot)
+        merged = decisions_view.merged(snapshot)
         names = sorted(merged)
         pieces = [head.removesuffix(b"]}")]
         for at in range(0, len(names), NODES_OF_A_PIECE):
             if at:
                 self._rest()
             told = [
-                decided.node_told(snapshot, name, merged[name], beats, monotonic)
+                decisions_view.node_told(snapshot, name, merged[name], beats, monotonic)
                 for name in names[at : at + NODES_OF_A_PIECE]
             ]
             pieces.append((b"," if at else b"") + msgspec.json.encode(told)[1:-1])
@@ -135,9 +134,9 @@ class Api:
     def nodes(self, after: str, limit: int | None) -> NodeVerdicts:
         view = self.view
         snapshot, beats, monotonic = view.board.snapshot, view.beats(), view.monotonic()
-        merged = decided.merged(snapshot)
-        names, more = decided.page(sorted(merged), after, limit)
-        nodes = [decided.node_told(snapshot, name, merged[name], beats, monotonic) for name in names]
+        merged = decisions_view.merged(snapshot)
+        names, more = decisions_view.page(sorted(merged), after, limit)
+        nodes = [decisions_view.node_told(snapshot, name, merged[name], beats, monotonic) for name in names]
         with view.journal.reading() as memory:
             return NodeVerdicts(**self.head(memory), nodes=nodes, continue_=more)  # type: ignore[arg-type]
 
@@ -145,16 +144,16 @@ class Api:
         """Raises UnknownError."""
         view = self.view
         snapshot, monotonic, wall = view.board.snapshot, view.monotonic(), self.wall()
-        decision = decided.merged_of(snapshot, name)
+        decision = decisions_view.merged_of(snapshot, name)
         if decision is None:
             raise UnknownError("no node of that name is known here; GET /api/v1/nodes lists all")
         with view.journal.reading() as memory:
-            events = islice(remembered.events(memory, lambda one: one.node == name), remembered.TRANSITIONS_MAX)
+            events = islice(history_view.events(memory, lambda one: one.node == name), history_view.TRANSITIONS_MAX)
             return NodeTold(
                 **self.head(memory),  # type: ignore[arg-type]
-                node=decided.node_told(snapshot, name, decision, view.beats(), monotonic),
-                transitions=tuple(remembered.change_told(event, monotonic, wall) for event in events),
-                refused_pods=tuple(remembered.refused_pods(memory, name, monotonic)),
+                node=decisions_view.node_told(snapshot, name, decision, view.beats(), monotonic),
+                transitions=tuple(history_view.change_told(event, monotonic, wall) for event in events),
+                refused_pods=tuple(history_view.refused_pods(memory, name, monotonic)),
             )
 
     def gates(self) -> GatesTold:
@@ -164,13 +163,13 @@ class Api:
         status = view.status()
         issued, ends = (None, None) if status is None else (status.credentials_issued, status.credentials_expire)
         with view.journal.reading() as memory:
-            last = remembered.last_changes(memory)
+            last = history_view.last_changes(memory)
             told = tuple(
-                decided.gate_told(
+                decisions_view.gate_told(
                     state,
                     memory.tallies.get(name),
-                    speaks_for.get(name, decided.EVERY_POD),
-                    remembered.change_told(last[name], monotonic, wall) if name in last else None,
+                    speaks_for.get(name, decisions_view.EVERY_POD),
+                    history_view.change_told(last[name], monotonic, wall) if name in last else None,
                     monotonic,
                 )
                 for name, state in snapshot.gates.items()
@@ -178,8 +177,8 @@ class Api:
             return GatesTold(
                 **self.head(memory),  # type: ignore[arg-type]
                 gates=told,
-                cap=decided.cluster_cap(snapshot),
-                orders=tuple(decided.orders_told(view.orders, wall)),
+                cap=decisions_view.cluster_cap(snapshot),
+                orders=tuple(decisions_view.orders_told(view.orders, wall)),
                 faults=view.orders.faults,
                 scheduler=self._scheduler(),
                 credentials_left_seconds=None if ends is None else round(ends - wall),
@@ -200,14 +199,14 @@ class Api:
             last_call_seconds=None if lately.last_s is None else round(lately.last_s, 1),
         )
 
-    def pod(self, memory: Memory, namespace: str, name: str, after: str, limit: int) -> PodTold:
+    def pod(self, memory: History, namespace: str, name: str, after: str, limit: int) -> PodTold:
         head = self.head(memory)
         record = memory.pods.get(f"{namespace}/{name}")
         if record is None:
             return PodTold(**head, namespace=namespace, name=name)  # type: ignore[arg-type]
         view = self.view
         monotonic = view.monotonic()
-        last, more = remembered.attempt_told(memory, record, view.board.snapshot, monotonic, after=after, limit=limit)
+        last, more = history_view.attempt_told(memory, record, view.board.snapshot, monotonic, after=after, limit=limit)
         return PodTold(
             **head,  # type: ignore[arg-type]
             namespace=namespace,
@@ -217,25 +216,25 @@ class Api:
             unanswered=record.unanswered,
             unanswered_why=record.unanswered_why,
             refused_times=record.refused_times,
-            first_seconds=decided.ago(record.first, monotonic),
+            first_seconds=decisions_view.ago(record.first, monotonic),
             last=last,
             continue_=more,
         )
 
-    def history(self, memory: Memory, query: Mapping[str, str], limit: int) -> HistoryTold:
+    def history(self, memory: History, query: Mapping[str, str], limit: int) -> HistoryTold:
         monotonic, wall = self.view.monotonic(), self.wall()
-        wanted = {"node": asked.node(query), "gate": asked.gate(query), "kind": asked.kind(query)}
+        wanted = {"node": parameters.node(query), "gate": parameters.gate(query), "kind": parameters.kind(query)}
         wanted = {field: text for field, text in wanted.items() if text}
-        found = remembered.events(
+        found = history_view.events(
             memory,
             lambda event: all(getattr(event, field) == text for field, text in wanted.items()),
-            asked.after_number(query),
+            parameters.after_number(query),
         )
         events = list(islice(found, limit))
         more = events and next(found, None) is not None
         return HistoryTold(
             **self.head(memory),  # type: ignore[arg-type]
-            events=tuple(remembered.change_told(event, monotonic, wall) for event in events),
+            events=tuple(history_view.change_told(event, monotonic, wall) for event in events),
             forgotten=memory.events[0].serial - 1 if memory.events else 0,
             continue_=str(events[-1].serial) if more else "",
         )
@@ -249,7 +248,7 @@ def api() -> Api:
 @bp.get("/nodes", provide_automatic_options=False)
 def nodes_view() -> Response:
     query = _query("limit", "continue")
-    limit, after = asked.limit(query, None), asked.after_name(query)
+    limit, after = parameters.limit(query, None), parameters.after_name(query)
     made = api()
     tag = made.tag("nodes", query, made.number("snapshot", made.view.board.snapshot))
     if limit is None and not after:
@@ -266,7 +265,7 @@ def nodes_view() -> Response:
 def node_view(name: str) -> Response:
     _query()
     made = api()
-    asked.named(name, asked.NAME, "node")
+    parameters.named(name, parameters.NAME, "node")
     tag = made.tag("node", name, made.number("snapshot", made.view.board.snapshot), made.view.journal.serial)
     return _answer(tag, lambda: msgspec.json.encode(made.node(name)))
 
@@ -286,9 +285,9 @@ def gates_view() -> Response:
 @bp.get("/pods/<namespace>/<name>", provide_automatic_options=False)
 def pod_view(namespace: str, name: str) -> Response:
     query = _query("limit", "continue")
-    limit, after = asked.limit(query, NODES_OF_A_POD) or NODES_OF_A_POD, asked.after_name(query)
-    asked.named(namespace, asked.LABEL, "namespace")
-    asked.named(name, asked.NAME, "pod")
+    limit, after = parameters.limit(query, NODES_OF_A_POD) or NODES_OF_A_POD, parameters.after_name(query)
+    parameters.named(namespace, parameters.LABEL, "namespace")
+    parameters.named(name, parameters.NAME, "pod")
     made = api()
     snapshot = made.number("snapshot", made.view.board.snapshot)
     with made.view.journal.reading() as memory:
@@ -298,9 +297,9 @@ def pod_view(namespace: str, name: str) -> Response:
 
 
 @bp.get("/history", provide_automatic_options=False)
-def history_view() -> Response:
+def changes_view() -> Response:
     query = _query("limit", "continue", "node", "gate", "kind")
-    limit = asked.limit(query, EVENTS_OF_A_PAGE) or EVENTS_OF_A_PAGE
+    limit = parameters.limit(query, EVENTS_OF_A_PAGE) or EVENTS_OF_A_PAGE
     made = api()
     with made.view.journal.reading() as memory:
         first = memory.events[0].serial if memory.events else 0
@@ -317,12 +316,12 @@ def impact_view() -> Response:
     with view.journal.reading() as memory:
         tallies = list(memory.tallies.values())
         tag = made.tag("impact", made.number("snapshot", snapshot), memory.since, tallies)
-        told = tuple(remembered.impact_told(memory, snapshot, view.monotonic()))
+        told = tuple(history_view.impact_told(memory, snapshot, view.monotonic()))
         return _answer(tag, lambda: msgspec.json.encode(ImpactTold(**made.head(memory), gates=told)))  # type: ignore[arg-type]
 
 
 def _query(*allowed: str) -> dict[str, str]:
-    return asked.query(dict(request.args.lists()), allowed)
+    return parameters.query(dict(request.args.lists()), allowed)
 
 
 def _answer(tag: str, make: Callable[[], bytes | list[bytes]]) -> Response:

@@ -11,11 +11,11 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from werkzeug.wrappers import Response
 
 from extender.web import api, health, verbs
-from extender.web.limits import BODY_LIMIT_BYTES
 from extender.web.metrics import Metrics
-from extender.web.pace import Pace
-from extender.web.report import NO_BROWSER_HEADER
-from extender.web.rests import Rests
+from extender.web.page_budget import PageBudget
+from extender.web.parameters import BODY_LIMIT_BYTES
+from extender.web.schema import NO_BROWSER_HEADER
+from extender.web.throttle import Throttle
 from extender.web.view import View
 from kube.media_types import JSON
 
@@ -43,9 +43,9 @@ def create_app(
     *,
     is_ours: Callable[[str], bool] = lambda _: True,
     metrics: MetricsListener | None = None,
-    pace: Pace | None = None,
+    pace: PageBudget | None = None,
 ) -> Flask:
-    """The application around a View. is_ours: whether a Host header names this server; others are refused with 421.
+    """Returns the application around a View. is_ours: whether a Host header is accepted; others are refused with 421.
 
     metrics: the listener for Prometheus, None if there is none. pace: the share of a processor that all requests
     together may take, None for no limit.
@@ -53,14 +53,14 @@ def create_app(
     app = Flask("extender", static_folder=None)
     app.extensions["readygate"] = view
     app.extensions["readygate-metrics-port"] = None if metrics is None else metrics.port
-    rests = Rests(pace)
+    rests = Throttle(pace)
     app.extensions["readygate-api"] = api.Api(view, rest=rests.within)
     app.extensions["readygate-metrics"] = Metrics(view)
     app.url_map.merge_slashes = False
     for blueprint in (health.bp, api.bp, verbs.bp):
         app.register_blueprint(blueprint)
     app.register_error_handler(HTTPException, _refused)
-    app.register_error_handler(Exception, _failed)  # after the former in Flask's order: by class, the closest wins
+    app.register_error_handler(Exception, _failed)  # after the others: Flask chooses the closest class
     app.before_request(_refuse_large_body)
     flask: Wsgi = app.wsgi_app  # type: ignore[assignment]
     paced = _paced(flask, rests)
@@ -72,7 +72,7 @@ def create_app(
 
 
 def _by_listener(whole: Wsgi, metrics_only: Wsgi, metrics_port: int) -> Wsgi:
-    """SERVER_PORT is the port of the listener: gunicorn takes it from the socket, and no header changes it."""
+    """Separates the listeners by SERVER_PORT: gunicorn takes it from the socket, and no header changes it."""
 
     def choosing(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         application = metrics_only if environ["SERVER_PORT"] == str(metrics_port) else whole
@@ -97,7 +97,7 @@ def _short(start_response: StartResponse, status: HTTPStatus) -> Iterable[bytes]
 
 
 def _of_this_host(application: Wsgi, is_ours: Callable[[str], bool]) -> Wsgi:
-    """A page of somebody else's name in a browser on this machine must not read what is here."""
+    """Refuses foreign Host headers: a rebinding page in a browser of this machine must not read the answers."""
 
     def refusing(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         if is_ours(environ.get("HTTP_HOST", "")) or NO_BROWSER_KEY in environ:
@@ -107,10 +107,9 @@ def _of_this_host(application: Wsgi, is_ours: Callable[[str], bool]) -> Wsgi:
     return refusing
 
 
-def _paced(application: Wsgi, rests: Rests) -> Wsgi:
-    """Requests wait while more of the processor was taken than is due. Probes do not: they are cheap, and asked about
-    life and death.
-    """
+def _paced(application: Wsgi, rests: Throttle) -> Wsgi:
+    """Makes requests wait while more than the budget was taken. Probes do not wait: they are cheap, and kubelet
+    restarts the container by them."""
 
     def waiting(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         if environ["PATH_INFO"] in PROBES:
@@ -122,9 +121,9 @@ def _paced(application: Wsgi, rests: Rests) -> Wsgi:
 
 
 def _one_spelling(application: Wsgi) -> Wsgi:
-    """`//filter` and `/filter/` are `/filter`: a redirect would turn kube-scheduler's POST into a GET.
+    """Serves `//filter` and `/filter/` as `/filter`: a redirect would turn kube-scheduler's POST into a GET.
 
-    A verb with a leading slash in the scheduler configuration gives two.
+    A verb with a leading slash in the scheduler configuration gives two slashes.
     """
 
     def normalised(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -137,13 +136,13 @@ def _one_spelling(application: Wsgi) -> Wsgi:
 
 
 def _refuse_large_body() -> None:
-    """The verbs refuse large bodies themselves, and count the refusals."""
+    """Lets only the verbs receive large bodies; they refuse and count them themselves."""
     if request.blueprint != verbs.bp.name and (request.content_length or 0) > BODY_LIMIT_BYTES:
         raise RequestEntityTooLarge
 
 
 def _refused(error: HTTPException) -> Response:
-    """404, 405 with its Allow header, and the like, as short JSON."""
+    """Returns 404, 405 with its Allow header, and others, as short JSON."""
     if request.path.startswith(api.bp.url_prefix or ""):
         return _refused_in_api(error)
     response = error.get_response()

@@ -1,6 +1,6 @@
-"""GET /livez: our threads run. GET /readyz: verdicts can be given. GET /metrics.
+"""GET /livez: the threads run. GET /readyz: verdicts can be given. GET /metrics.
 
-livez never depends on another process: a restart would not bring it back.
+/livez never depends on another process: a restart of this one would not bring that one back.
 """
 
 import math

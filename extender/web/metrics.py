@@ -1,6 +1,6 @@
-"""What Prometheus is told, made when it asks.
+"""The metrics of the extender, made at each scrape.
 
-No label holds a node, a pod or any text of a request: the number of series is fixed by the code and the gates.
+No label holds a node, a pod or any text of a request: code and gates fix the number of series.
 """
 
 import time
@@ -12,17 +12,17 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from extender.counts import BUCKETS_S, Counts
+from extender.feed.status import Status
 from extender.policy.decision import HeldBy
 from extender.policy.orders import Kind, Orders
 from extender.policy.reasons import OPEN, REASONS
 from extender.policy.snapshot import Snapshot
-from extender.status import Status
+from extender.verbs.counts import BUCKETS_S, Counts
 from extender.web.view import View
 
 
 class Metrics:
-    """registry: what is served; all of it is read from the view at each scrape."""
+    """All metrics. registry: what is served; all of it is read from the view at each scrape."""
 
     def __init__(self, view: View) -> None:
         self.registry = CollectorRegistry()
@@ -38,12 +38,14 @@ def _verbs(counts: Counts) -> Iterable[Metric]:
     for reason, number in counts.refused.copy().items():
         refused.add_metric([reason], number)
     removed = CounterMetricFamily(
-        "readygate_preemption_removed_nodes", "Nodes taken out of a preemption's candidates.", labels=["reason"]
+        "readygate_preemption_removed_nodes", "Nodes removed from a preemption's candidates.", labels=["reason"]
     )
     for reason, number in counts.removed.copy().items():
         removed.add_metric([reason], number)
     lost = CounterMetricFamily(
-        "readygate_connections_lost", "Connections closed for want of something, by what it was.", labels=["cause"]
+        "readygate_connections_lost",
+        "Connections that the server closed because a resource was missing, by resource.",
+        labels=["cause"],
     )
     seconds = HistogramMetricFamily(
         "readygate_request_duration_seconds",
@@ -66,12 +68,12 @@ def _caches(status: Status, monotonic: float) -> Iterable[Metric]:
     synced = GaugeMetricFamily("readygate_cache_synced", "1 once the cache was filled.", labels=["cache"])
     age = GaugeMetricFamily(
         "readygate_cache_age_seconds",
-        "Since the last word of the API server; bookmarks come once a minute.",
+        "Seconds since the last answer of the API server; bookmarks come once a minute.",
         labels=["cache"],
     )
     events = CounterMetricFamily("readygate_cache_events", "Watch events by cache and kind.", labels=["cache", "event"])
     lag = GaugeMetricFamily(
-        "readygate_cache_lag_seconds", "How old the news were when they came, of late.", labels=["cache"]
+        "readygate_cache_lag_seconds", "How old recent watch events were when they came.", labels=["cache"]
     )
     ages_s = status.ages_s(monotonic)
     for name, cache in status.caches.items():
@@ -87,7 +89,7 @@ def _caches(status: Status, monotonic: float) -> Iterable[Metric]:
 def _gates(snapshot: Snapshot) -> Iterable[Metric]:
     nodes = GaugeMetricFamily(
         "readygate_gate_nodes",
-        "Nodes by gate, by what is decided (of a gate in shadow: would be), and by who decided other than the verdict.",
+        "Nodes by gate, by decision (in shadow: what it would be), and by what changed the verdict.",
         labels=["gate", "decision", "held_by"],
     )
     armed = GaugeMetricFamily("readygate_gate_armed", "1 if the gate refuses, 0 in shadow.", labels=["gate"])
@@ -108,7 +110,7 @@ def _orders(orders: Orders) -> Iterable[Metric]:
     numbers = Counter(order.kind for order in orders.in_force(time.time()))
     in_force = GaugeMetricFamily("readygate_orders", "Orders of operators that are in force.", labels=["order"])
     yield _by_label(in_force, {kind: numbers[kind] for kind in Kind})
-    faults = "Entries of the orders' ConfigMap that are ignored as they cannot be used."
+    faults = "Entries of the orders' ConfigMap that are ignored because they are invalid."
     yield GaugeMetricFamily("readygate_order_faults", faults, value=len(orders.faults))
 
 
@@ -118,9 +120,7 @@ def _outlets(status: Status) -> Iterable[Metric]:
         "Writes of the Lease, of the nodes' condition and of Events, by result.",
         labels=["outlet", "result"],
     )
-    waiting = GaugeMetricFamily(
-        "readygate_outlet_waiting", "What is to be written as soon as may be.", labels=["outlet"]
-    )
+    waiting = GaugeMetricFamily("readygate_outlet_waiting", "Writes that are due.", labels=["outlet"])
     for name, outlet in status.outlets.items():
         waiting.add_metric([name], outlet.waiting)
         for result, number in outlet.results.items():
@@ -163,7 +163,7 @@ class _Scrape(Collector):
         view = self._view
         yield GaugeMetricFamily(
             "readygate_feed_connected",
-            "1 while the process that answers kube-scheduler is heard; if not, the other series are its last ones.",
+            "1 while the extender's own process is connected; if 0, the other series are its last values.",
             value=float(view.connected),
         )
         tally = Counter(view.board.snapshot.reasons.values())
@@ -173,8 +173,8 @@ class _Scrape(Collector):
         )
         yield from _gates(view.board.snapshot)
         yield from _orders(view.orders)
-        shown = "Requests for a verb that people's own port answered, by verb and result."
-        asked = CounterMetricFamily("readygate_people_requests", shown, labels=["verb", "result"])
+        shown = "Requests for a verb that the status API answered, by verb and result."
+        asked = CounterMetricFamily("readygate_status_api_requests", shown, labels=["verb", "result"])
         _add_results(asked, view.counts)
         yield asked
         status = view.status()

@@ -1,7 +1,7 @@
 """POST /filter, /preempt, /prioritize and /bind, by the functions that answer kube-scheduler: for curl, for tests, and
-where no speed is needed.
+where speed does not matter.
 
-A refusal here is followed by no kick: that is given by the process that answers kube-scheduler, for its own.
+A refusal here causes no kick: the process that answers kube-scheduler kicks for its own refusals.
 """
 
 import socket
@@ -17,7 +17,7 @@ from gunicorn.http.errors import ParseException
 from extender.verbs import table
 from extender.verbs.reply import Reply
 from extender.web.api import api
-from extender.web.limits import BODY_LIMIT_BYTES, LARGE_BODY_BYTES, LARGE_BODY_LIMIT_S, LARGE_BODY_WAIT_S
+from extender.web.parameters import BODY_LIMIT_BYTES, LARGE_BODY_BYTES, LARGE_BODY_LIMIT_S, LARGE_BODY_WAIT_S
 from extender.web.view import view
 from kube.media_types import JSON
 
@@ -66,7 +66,7 @@ def _reply(verb: str) -> Reply:
 
 @contextmanager
 def _whole_body() -> Iterator[bytes]:
-    """To be answered within the context. Raises UnreadError."""
+    """Returns the body, to be answered within the context. Raises UnreadError."""
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("identity", ""):
         raise UnreadError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Encoding is not supported")
     length = request.content_length
@@ -84,7 +84,7 @@ def _whole_body() -> Iterator[bytes]:
 
 
 def _read_in_time(length: int | None) -> bytes:
-    """A large body, read within LARGE_BODY_LIMIT_S: the socket's own limit is that of one receive. Raises UnreadError.
+    """Reads a large body within LARGE_BODY_LIMIT_S: the socket's own limit is for one receive. Raises UnreadError.
 
     length: None for chunks.
     """
@@ -114,12 +114,13 @@ def _read_in_time(length: int | None) -> bytes:
 
 
 def _read_chunks() -> bytes:
-    """A body of unknown length, in small reads: in one read gunicorn would hold it four times. Raises UnreadError."""
+    """Reads a body of unknown length in small pieces: in one read gunicorn would hold it four times. Raises
+    UnreadError."""
     body = bytearray()
     while piece := _read(PIECE_BYTES):
         body += piece
         if len(body) > BODY_LIMIT_BYTES:
-            body.clear()  # the error's traceback holds it until the garbage is collected
+            body.clear()  # the error's traceback holds it until the next garbage collection
             raise UnreadError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, TOO_LARGE)
     return bytes(body)
 
@@ -127,7 +128,7 @@ def _read_chunks() -> bytes:
 def _read(size: int) -> bytes:
     try:
         body: bytes = request.environ["wsgi.input"].read(size)
-    except BlockingIOError as e:  # the time limit of the socket, see people.server
+    except BlockingIOError as e:  # the time limit of the socket, see web.server
         raise UnreadError(HTTPStatus.REQUEST_TIMEOUT, TOO_LATE) from e
     except OSError as e:
         raise UnreadError(HTTPStatus.BAD_REQUEST, "the connection broke within the body") from e

@@ -1,18 +1,17 @@
-"""Why: what was refused to which pod, what happened to nodes, and what gates in shadow would have done.
+"""The recorded history: what was refused to which pod, what happened to nodes, what gates in shadow would have refused.
 
     attempts   what the verbs append for each call: no lock, no copy, bounded
-    recorder   the thread that takes them, and remembers
-    journal    what is remembered, for other threads to read, and as steps for who follows
-    memory     all that is remembered, made of entries only; pure
-    entries    what happens, as it is remembered and goes over the feed; pure
-    events     two snapshots, one after the other, to what has happened; pure
-    tallies    what each gate has refused, or would have; pure
-    remember   one attempt to entries: who keeps the pod off which node; pure
+    recorder   the thread that takes attempts and decisions, records them, and drops old ones
+    journal    the history for other threads to read, and as steps for the feed
+    history    everything recorded, made of entries only; pure
+    entries    the steps of the history, which the feed sends, too; pure
+    events     what has happened between two snapshots; pure
+    counters   what each gate has refused, or would have; pure
+    blame      one attempt to entries: which gate keeps the pod from which node; pure
     pods       the refusals of pods, bounded by pods and by names; pure
-    numbers    names of nodes as numbers; pure
 
-Guaranteed: what a call appends takes the same short time whatever was asked; what is remembered is bounded whoever
-asks, and for however long; nothing here can make a filter call or a decision wait.
+Guaranteed: a call appends in constant time, whatever was asked. The history is bounded, whatever clients ask and for
+however long. Nothing here makes a filter call or a decision wait.
 
-Imports `policy` and `counts`; imported by `source` and all above it.
+Imports `policy`. Imported by `verbs`, `feed`, `web` and `process`.
 """

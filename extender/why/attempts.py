@@ -1,7 +1,7 @@
-"""What the verbs say of each call, for the recorder: one step in the request path, whatever was asked.
+"""The queue of answered calls, from the verbs to the recorder: one append in the request path, whatever was asked.
 
-The thread that answers appends, the recorder's takes. No lock: appending to a deque and taking from it are one step
-each, and each number has one writer. Names are not copied: nobody writes into an answer after it was given.
+The serving thread appends, and the recorder takes. There is no lock: appending to a deque and taking from it are one
+step each, and each number has one writer. Names are not copied: an answer never changes after it was given.
 """
 
 import time
@@ -12,19 +12,18 @@ import msgspec
 
 from extender.policy.snapshot import Snapshot
 
-ATTEMPT_NAMES = 64  # an attempt takes the memory of so many names
-WAITING_NAMES_MAX = 4 * (65_536 + ATTEMPT_NAMES)  # that the recorder has not taken: 15 MB of texts
-TEXTS_LIMIT = 63 + 253 + 64  # characters of namespace, name and uid; the API takes no longer ones
+ATTEMPT_NAMES = 64  # an attempt counts as so many names of memory
+WAITING_NAMES_MAX = 4 * (65_536 + ATTEMPT_NAMES)  # in the queue: 15 MB of texts
+TEXTS_LIMIT = 63 + 253 + 64  # characters of namespace, name and uid; the limit of the API
 
 
 class Attempt(msgspec.Struct, frozen=True, gc=False):
     """One filter call for a pod. monotonic: when it was answered.
 
-    asked: how many names. survivors: how many of them passed. refused: the others. names: all asked, if a
-    gate in shadow is to be looked at. mask: of the gates that speak for the pod. snapshot: what the answer was made of.
-    unanswered: why it was not, "" if it was. exempt: why nothing was refused, "" if the pod is not exempt.
-    nominated: the one name asked is that of the pod's nominated node. unknown: a name was refused because no snapshot
-    holds it.
+    asked: how many names. survivors: how many of them passed. refused: the others. names: all asked names, if a gate in
+    shadow needs them. mask: of the gates that apply to the pod. snapshot: the one that was used. unanswered: why there
+    was no verdict, "" if there was one. exempt: why nothing was refused, "" if the pod is not exempt. nominated: the
+    only name is the pod's nominated node. unknown: a name was refused because no snapshot has it.
     """
 
     namespace: str
@@ -44,10 +43,11 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
 
 
 class Attempts:
-    """Bounded. What finds no room is dropped and counted: then what is remembered of some pod is not its last attempt.
+    """A bounded queue. Attempts beyond the bound are dropped and counted: then the last attempt of some pod is not
+    recorded.
 
-    keep_names: set by the recorder while a gate in shadow closes a node. dropped: for want of room. unfit: of pods that
-    no API server would have.
+    keep_names: set by the recorder while a gate in shadow closes a node. dropped: because the queue was full. unfit: of
+    pods that no API server would accept.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -56,11 +56,11 @@ class Attempts:
         self.dropped = 0
         self.unfit = 0
         self._waiting: deque[Attempt] = deque()
-        self._added = 0  # names, with those of the attempts themselves; written by the thread that answers
+        self._added = 0  # names, including a share for the attempts; written by the serving thread
         self._taken = 0  # written by the recorder
 
     def add(self, attempt: Attempt) -> None:
-        """Called by the one thread that answers."""
+        """Called by the serving thread only."""
         if len(attempt.namespace) + len(attempt.name) + len(attempt.uid) > TEXTS_LIMIT:
             self.unfit += 1
             return
@@ -72,7 +72,7 @@ class Attempts:
         self._waiting.append(attempt)
 
     def take(self, most: int) -> list[Attempt]:
-        """The oldest. Called by the recorder."""
+        """Returns the oldest attempts. Called by the recorder."""
         waiting = self._waiting
         taken = [waiting.popleft() for _ in range(min(most, len(waiting)))]
         self._taken += sum(ATTEMPT_NAMES + len(attempt.refused) + len(attempt.names) for attempt in taken)

@@ -1,34 +1,34 @@
-"""Pure: what is remembered, in the steps it is made of; the same over the feed. Times are monotonic seconds.
+"""Pure: the entries that the history is made of; the feed sends them, too. Times are monotonic seconds.
 
-A Memory is what its entries make of it, so one who is told them has the same. They are small, and immutable.
+A History is the result of its entries, so a replica that applies them has the same. Entries are small and immutable.
 """
 
 import msgspec
 
 CAUSES_MAX = 255  # one byte each
-NAME_BYTES = 5  # a node that is known is a number of four bytes, and a code
-# Characters of namespace, name and uid that a pod has for nothing: those of an ordinary one are bounded by the number
-# of pods. The others are held twice, as the key has most of them too.
+NAME_BYTES = 5  # a known node is a number of four bytes, and a code
+# Characters of namespace, name and uid that a pod has for free: the bound of pods covers them. Longer ones are held
+# twice, because the key has most of them, too.
 TEXTS_FREE = 128
 TEXTS_TIMES = 2
-TEXT_BYTES = 57  # of a text, and of its place, besides its characters
+TEXT_BYTES = 57  # of a text with its reference, without its characters
 
 
-class Anew(msgspec.Struct, frozen=True, tag="anew", array_like=True):
-    """Forget all; the first entry. since: from when on all is remembered that follows."""
+class Reset(msgspec.Struct, frozen=True, tag="reset", array_like=True):
+    """Drops everything; the first entry. since: the beginning of the history."""
 
     since: float
 
 
 class Named(msgspec.Struct, frozen=True, tag="named", array_like=True):
-    """The names that get the next numbers, from first on."""
+    """Names that get the next numbers, from `first` on."""
 
     first: int
     names: list[str]
 
 
 class Cause(msgspec.Struct, frozen=True, gc=False, tag="cause", array_like=True):
-    """What code stands for. gate: "" for a name that no snapshot held. shadow: the gate would have refused."""
+    """The meaning of a code. gate: "" for a name that no snapshot has. shadow: the gate would have refused."""
 
     code: int
     gate: str
@@ -37,14 +37,14 @@ class Cause(msgspec.Struct, frozen=True, gc=False, tag="cause", array_like=True)
 
 
 class PodRecord(msgspec.Struct, frozen=True, gc=False, tag="pod", array_like=True):
-    """What is remembered of one pod; takes the place of what was.
+    """The record of one pod; replaces its previous one.
 
-    first, last: when kube-scheduler asked, whatever was answered. answered, unanswered: attempts; unanswered_why: of
-    the last such one. refused_times: answered attempts with at least one node refused.
+    first, last: when kube-scheduler called, whatever was answered. answered, unanswered: attempts; unanswered_why: of
+    the last such one. refused_times: answered attempts with at least one refused node.
 
-    The rest is of the last answered attempt, at `at`; None if there was none. nodes: numbers as array("I"), of those
-    refused and then those a gate in shadow would have; refused: how many the former are. codes: the cause of each.
-    unknown: names of refused nodes that no snapshot held, the first few; unknown_count: all of those.
+    The rest is of the last answered attempt, at `at`; None if there was none. nodes: numbers as array("I"): refused
+    nodes, then those that a gate in shadow would have refused; refused: how many the former are. codes: the cause of
+    each. unknown: names of refused nodes that no snapshot has, the first few; unknown_count: all of those.
     """
 
     namespace: str
@@ -74,8 +74,8 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False, tag="pod", array_like=Tru
 
     @property
     def names(self) -> int:
-        """What it holds, for the bounds of all: in names of known nodes, of NAME_BYTES each. Texts that only a client
-        with ill intent makes so long, or so many, count by their bytes."""
+        """The size for all bounds: in names of known nodes, of NAME_BYTES each. Texts that only a malicious client
+        makes so long, or so many, count by their bytes."""
         held = len(self.codes)
         if self.unknown:
             held += sum(len(name) + TEXT_BYTES for name in self.unknown) // NAME_BYTES
@@ -86,13 +86,13 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False, tag="pod", array_like=Tru
 
 
 class Forgotten(msgspec.Struct, frozen=True, tag="forgotten", array_like=True):
-    """Pods of which nothing is remembered any more, by key."""
+    """Pods whose records are dropped, by key."""
 
     keys: list[str]
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, tag="event", array_like=True):
-    """serial: 1 for the first since `since`. kind, and the rest: as in report.Change."""
+    """An event. serial: 1 for the first since `since`. kind, and the rest: as in schema.Change."""
 
     serial: int
     at: float
@@ -106,9 +106,9 @@ class Event(msgspec.Struct, frozen=True, gc=False, tag="event", array_like=True)
 
 
 class Tally(msgspec.Struct, frozen=True, tag="tally", array_like=True):
-    """What one gate has refused, or in shadow would have, since `since`: takes the place of the last one.
+    """What one gate has refused, or in shadow would have, since `since`; replaces its previous one.
 
-    names, calls, pods, and hits: as in report.Impact. recent: calls by the ten-second interval of the monotonic clock.
+    names, calls, pods, and hits: as in schema.Impact. recent: calls by the ten-second interval of the monotonic clock.
     """
 
     gate: str
@@ -125,10 +125,10 @@ class Tally(msgspec.Struct, frozen=True, tag="tally", array_like=True):
 
 
 class Dropped(msgspec.Struct, frozen=True, gc=False, tag="dropped", array_like=True):
-    """Since the start: attempts that could not be remembered, and decisions that are missing in the events."""
+    """Since the start: attempts that could not be recorded, and decisions that are missing in the events."""
 
     attempts: int
     decisions: int = 0
 
 
-Entry = Anew | Named | Cause | PodRecord | Forgotten | Event | Tally | Dropped
+Entry = Reset | Named | Cause | PodRecord | Forgotten | Event | Tally | Dropped

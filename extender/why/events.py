@@ -1,11 +1,11 @@
-"""Pure: what two snapshots, one after the other, say has happened."""
+"""Pure: what has happened between two consecutive snapshots."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from component.text import one_line
 from extender.policy.decision import Decision, GateState, HeldBy, Storm
+from extender.policy.layered_map import LayeredMap
 from extender.policy.orders import Order, Orders
-from extender.policy.overlay import Overlay
 from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Snapshot
 from extender.why.entries import Event
@@ -16,8 +16,8 @@ _NO_GATE = GateState("")
 
 
 def events_between(before: Snapshot, after: Snapshot, *, at: float) -> Iterator[Event]:
-    """Serials are all 0. Of a first snapshot only what is not open as it should be; nothing of nodes that are no
-    more."""
+    """Returns the events, all with serial 0. Of a first snapshot only deviations from normal; nothing about removed
+    nodes."""
     for name, state in after.gates.items():
         was = before.gates.get(name, _NO_GATE)
         if was is state:
@@ -36,7 +36,7 @@ def events_between(before: Snapshot, after: Snapshot, *, at: float) -> Iterator[
 
 
 def _differing(before: Mapping[str, Decision], after: Mapping[str, Decision]) -> Iterable[str]:
-    if isinstance(after, Overlay):
+    if isinstance(after, LayeredMap):
         return after.differing(before)
     return [name for name, decision in after.items() if before.get(name) is not decision]
 
@@ -77,7 +77,8 @@ def _storms(gate: str, before: tuple[Storm, ...], after: tuple[Storm, ...], at: 
 
 
 def events_of_orders(before: Orders, after: Orders, *, at: float) -> Iterator[Event]:
-    """Orders that were given, changed, taken back or have ended; entries that turned out to be wrong."""
+    """Returns events of orders that were given, changed, withdrawn or have ended, and of entries that became
+    invalid."""
     was, given = ({order.id: order for order in orders.entries} for orders in (before, after))
     for name, order in given.items():
         if was.get(name) != order:

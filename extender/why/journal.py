@@ -1,4 +1,4 @@
-"""What is remembered, for any thread to read, and as steps for who follows it over the feed."""
+"""The history for any thread to read, and its steps for the feed."""
 
 import threading
 from collections import deque
@@ -7,36 +7,36 @@ from contextlib import contextmanager
 from itertools import islice
 
 from extender.why.entries import Entry, PodRecord
-from extender.why.memory import Memory
+from extender.why.history import History
 
 STEPS_MAX = 20_000
-STEP_NAMES_MAX = 1_000_000  # that their records hold: 5 MB
+STEP_NAMES_MAX = 1_000_000  # in their records: 5 MB
 
 
 class Journal:
-    """One thread writes, any may read. The lock is over memory only, for a piece of work at a time.
+    """The history with a lock. One thread writes, any may read. The lock is for memory work only, one piece at a time.
 
-    memory: for the thread that writes; others read within reading(). serial: of the newest step. steps_max: how many
-    are kept for who follows; who is further behind is told all anew.
+    memory: for the writing thread; others read within reading(). serial: of the newest step. steps_max: how many are
+    kept for the feed; a client that is further behind gets everything again.
     """
 
     def __init__(self, *, steps_max: int = STEPS_MAX) -> None:
-        self.memory = Memory()
+        self.memory = History()
         self._lock = threading.Lock()
         self._steps_max = steps_max
         self._steps: deque[Entry] = deque()  # the last one has the number `serial`
-        self._held: deque[int] = deque()  # by each of them, in names: no cache holds a step that goes
+        self._held: deque[int] = deque()  # the size of each of them, in names: no cache holds a step that goes
         self._names = 0
         self.serial = 0
 
     @contextmanager
-    def reading(self) -> Iterator[Memory]:
-        """Nothing changes within; to be left soon, and nothing of it to be changed."""
+    def reading(self) -> Iterator[History]:
+        """Nothing changes within; leave it soon, and change nothing."""
         with self._lock:
             yield self.memory
 
     def left_node(self, namespace: str, name: str, uid: str, node: str) -> bool:
-        """As Memory.left_node."""
+        """As History.left_node."""
         with self._lock:
             return self.memory.left_node(namespace, name, uid, node)
 
@@ -68,7 +68,7 @@ class Journal:
             self._names -= held.popleft()
 
     def renew(self, entries: Iterable[Entry]) -> None:
-        """Takes these in the place of all that is remembered: they begin with Anew. Who follows is told all anew."""
+        """Replaces everything by these entries, which begin with Reset. Clients of the feed get everything again."""
         with self._lock:
             for entry in entries:
                 self.memory.apply(entry)
@@ -78,7 +78,7 @@ class Journal:
             self.serial += 1
 
     def since(self, serial: int, most: int) -> list[Entry] | None:
-        """The steps after this one, the first few; None if they are not all kept any more."""
+        """Returns the next steps after this one; None if they are not all kept any more."""
         with self._lock:
             missing = self.serial - serial
             if not 0 <= missing <= len(self._steps):
@@ -86,6 +86,6 @@ class Journal:
             return list(islice(self._steps, len(self._steps) - missing, len(self._steps) - missing + most))
 
     def dump(self) -> tuple[int, list[Entry]]:
-        """The newest serial, and the entries that make all that is remembered until there."""
+        """Returns the newest serial, and the entries of everything up to it."""
         with self._lock:
             return self.serial, self.memory.dump()

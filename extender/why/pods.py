@@ -1,8 +1,8 @@
-"""Pure: the remembered pods, bounded by their number and by what all of them hold together, in names of nodes.
+"""Pure: the records of pods, bounded by their number and by their total size, in names of nodes.
 
-Pods that were refused nothing go first, then those that kube-scheduler has not asked about for the longest time: one
-that still waits is asked about every five minutes at least, and whenever something changes. The newest pods that were
-refused nothing stay: a gate by `podStarts` looks them up seconds later, and no flood of refused pods may hide them.
+Pods without a refusal are dropped first, then those for which kube-scheduler has not called for the longest time: for a
+waiting pod it calls at least every five minutes, and whenever something changes. The newest pods without a refusal
+stay: a gate by `podStarts` looks them up seconds later, and a flood of refused pods must not displace them.
 """
 
 from array import array
@@ -13,25 +13,25 @@ from extender.why.entries import PodRecord
 
 PODS_MAX = 25_000
 NAMES_MAX = 1_000_000  # of NAME_BYTES each
-# One in so many goes more than must, so that the oldest are looked for once in a while: who walks a dictionary from the
-# front walks over all that was taken out there.
+# One in so many is dropped in addition, so that the oldest are searched for only now and then: iterating a dictionary
+# from the front passes every deleted entry.
 SPARE_OF = 200
-RESERVED_OF = 10  # one place in so many is for pods that were refused nothing
-FORGET_AFTER_S = 3600.0  # after the last question: the pod was placed, or is gone, or no node but closed ones fits it
+RESERVED_OF = 10  # one place in so many is for pods without a refusal
+FORGET_AFTER_S = 3600.0  # after the last call: the pod was placed, or is gone, or fits closed nodes only
 
 
 class Pods:
-    """names: what all of them hold, as PodRecord.names."""
+    """All records. names: their total size, as PodRecord.names."""
 
     def __init__(self, *, pods_max: int = PODS_MAX, names_max: int = NAMES_MAX) -> None:
         self._pods_max = pods_max
         self._names_max = names_max
-        # Each with the one asked about longest ago at the front.
+        # Each with the one that was asked about longest ago at the front.
         self._accepted: dict[str, PodRecord] = {}
         self._refused: dict[str, PodRecord] = {}
         self.names = 0
-        self._accepted_names = 0  # of these, what those that were refused nothing hold
-        self._more: dict[str, int] = {}  # names by key, of those few that hold other ones than those of their codes
+        self._accepted_names = 0  # the part of pods without a refusal
+        self._more: dict[str, int] = {}  # size by key, for the few whose names are not all in their codes
 
     def __len__(self) -> int:
         return len(self._accepted) + len(self._refused)
@@ -44,7 +44,7 @@ class Pods:
         return self._refused.get(key) or self._accepted.get(key)
 
     def put(self, record: PodRecord) -> int:
-        """What it holds, as PodRecord.names."""
+        """Stores a record. Returns its size, as PodRecord.names."""
         key, names = f"{record.namespace}/{record.name}", record.names
         self._take_out(key)
         self.names += names
@@ -58,7 +58,7 @@ class Pods:
         return names
 
     def drop(self, keys: Iterable[str]) -> None:
-        """No cache holds what goes, so it is looked at as little as may be."""
+        """Drops records, with few look-ups: dropped records are in no processor cache."""
         refused, more, names = self._refused, self._more, 0
         for key in keys:
             record = None if key in more else refused.pop(key, None)
@@ -81,7 +81,7 @@ class Pods:
             self._accepted_names -= names
 
     def too_many(self, most: int) -> list[str]:
-        """Keys of those that must go, so that the rest is within the bounds, and a few more; the first `most`."""
+        """Returns keys of records that must be dropped to keep the bounds, and a few more; the first `most`."""
         over, names_over = len(self) - self._pods_max, self.names - self._names_max
         if over > 0:
             over += self._pods_max // SPARE_OF
@@ -104,7 +104,7 @@ class Pods:
         return found
 
     def aged(self, monotonic: float, most: int) -> list[str]:
-        """Keys of those that nobody has asked about for FORGET_AFTER_S, the first few."""
+        """Returns keys of pods without a call for FORGET_AFTER_S, the first few."""
         found: list[str] = []
         for pods in (self._accepted, self._refused):
             for key, record in pods.items():
@@ -114,7 +114,7 @@ class Pods:
         return found
 
     def refused_on(self, number: int) -> Iterator[PodRecord]:
-        """Those refused the node of this number in their last answered attempt, the latest first."""
+        """Returns pods that were refused the node of this number in their last answered attempt, the latest first."""
         for record in reversed(self._refused.values()):
             if record.refused and number in array("I", record.nodes)[: record.refused]:
                 yield record

@@ -1,4 +1,4 @@
-"""The thread that remembers: takes what verbs and decider have appended, many at once, and forgets what is old."""
+"""The thread that records: takes attempts and decisions in batches, and drops old records."""
 
 import math
 import time
@@ -13,20 +13,20 @@ from component.loop import Loop
 from extender.policy.orders import Orders
 from extender.policy.snapshot import Board, Snapshot
 from extender.why.attempts import Attempt, Attempts
-from extender.why.entries import Anew, Dropped, Event, Forgotten
+from extender.why.blame import AttemptRecorder
+from extender.why.counters import GateCounters
+from extender.why.entries import Dropped, Event, Forgotten, Reset
 from extender.why.events import events_between, events_of_orders
 from extender.why.journal import Journal
-from extender.why.remember import Rememberer
-from extender.why.tallies import Tallies
 
 LOOK_EVERY_S = 0.5
-AT_ONCE = 128  # attempts, and events, of one turn, then the interpreter is given to whoever waits for it
+AT_ONCE = 128  # attempts, and events, of one turn; then the interpreter is released
 FORGET_AT_ONCE = 500  # pods
 YIELD_S = 0.001
 AGES_EVERY_S = 10.0
 STUCK_AFTER_S = 30.0
-NUMBERS_SPARE = 10_000  # names of nodes that are no more, before all get new numbers
-DECISIONS_MAX = 1024  # that wait; the decider makes fifty a second at most
+NUMBERS_SPARE = 10_000  # names of removed nodes, before all get new numbers
+DECISIONS_MAX = 1024  # in the queue; the decider makes fifty a second at most
 
 
 class Step(NamedTuple):
@@ -38,10 +38,10 @@ class Step(NamedTuple):
 
 
 class Recorder:
-    """A Service with one thread, which calls turn(). journal: what is remembered.
+    """A Service with one thread, which calls turn(). journal: the history.
 
-    orders: those that are known, wall: for which are in force. on_refused_everywhere: called with each attempt that was
-    answered and left the pod no node; must not block.
+    orders: the known ones; wall: decides which are in force. on_refused_everywhere: called with each attempt that was
+    answered without a node for the pod; must not block.
     """
 
     name = "recorder"
@@ -67,27 +67,27 @@ class Recorder:
         self._wall = wall
         self._steps: deque[Step] = deque()
         self._steps_dropped = 0
-        self._events: Iterator[Event] = iter(())  # of what was taken of the steps
-        self._rememberer = Rememberer(journal.memory, journal.put)
-        self._tallies = Tallies()
+        self._events: Iterator[Event] = iter(())  # of the decisions that were taken from the queue
+        self._rememberer = AttemptRecorder(journal.memory, journal.put)
+        self._tallies = GateCounters()
         self._ages_at = -math.inf
-        self._too_many = False  # more is remembered than one turn may forget: until then nothing new is
+        self._too_many = False  # more must be dropped than one turn may; until then nothing is added
         self._loop = Loop("recorder", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
     def on_decided(self, before: Snapshot, after: Snapshot, monotonic: float) -> None:
-        """Called by the thread that decides, with every snapshot: one step, that waits for nobody."""
+        """Called by the deciding thread with every snapshot: one append, without a wait."""
         if len(self._steps) >= DECISIONS_MAX:
             self._steps_dropped += 1
         else:
             self._steps.append(Step(before, after, monotonic))
 
     def turn(self) -> float:
-        """Remembers some of what waits; seconds until the next turn."""
+        """Records a part of the queues. Returns the seconds until the next turn."""
         memory, write = self.journal.memory, self.journal.write
         monotonic = self._monotonic()
         if memory.since is None:
-            write(Anew(monotonic))
+            write(Reset(monotonic))
         self._look_at_orders(monotonic)
         more = self._look_at_decisions(monotonic)
         more |= self._look_at_attempts()
@@ -102,7 +102,7 @@ class Recorder:
         return YIELD_S if more else LOOK_EVERY_S
 
     def _look_at_attempts(self) -> bool:
-        """Whether more may wait than one turn takes."""
+        """Returns whether more may wait than one turn takes."""
         memory = self.journal.memory
         self._attempts.keep_names = closes_in_shadow(self._board.snapshot)
         attempts = [] if self._too_many else self._attempts.take(AT_ONCE)
@@ -122,7 +122,7 @@ class Recorder:
         return self._too_many or len(attempts) == AT_ONCE
 
     def _look_at_decisions(self, monotonic: float) -> bool:
-        """Whether there is more than one turn takes."""
+        """Returns whether there is more than one turn takes."""
         happened = list(islice(self._events, AT_ONCE))
         while len(happened) < AT_ONCE and self._steps:
             step = self._steps.popleft()
@@ -158,10 +158,11 @@ class Recorder:
 
 
 def refused_everywhere(attempt: Attempt) -> bool:
-    """None of the nodes asked about is left. Of a nominated node kube-scheduler asks alone, and then of all."""
+    """Returns whether no asked node is left. For a nominated node kube-scheduler makes a call for it alone, and then
+    for all."""
     return bool(attempt.refused) and not attempt.survivors and not attempt.nominated
 
 
 def closes_in_shadow(snapshot: Snapshot) -> bool:
-    """Whether a gate in shadow would refuse a node at present."""
+    """Returns whether a gate in shadow would refuse a node at present."""
     return any(not state.armed and state.severity == "gate" and state.closed for state in snapshot.gates.values())

@@ -51,7 +51,7 @@ def test_taints_of_a_new_node() -> None:
     (
         "a taint's key",
         "registerWithTaints: [{key: 'a b', effect: NoSchedule}]",
-        "registerWithTaints[0]: 'a b' is no key of a label, allowed: key and value as of a label",
+        "registerWithTaints[0]: 'a b' is not a valid label key, allowed: key and value as of a label",
     ),
     (
         "one taint twice",

@@ -11,7 +11,7 @@ import yaml
 
 from agent import settings as agent_settings
 from agent.checks.profiles import PROFILES
-from extender import settings as extender_settings
+from extender.config import settings as extender_settings
 from tests.charts.rendering import CHART
 
 Schema = dict[str, Any]
@@ -108,7 +108,7 @@ RULES: dict[str, Schema] = {
     "extender.tlsSecret": {"type": "string", "pattern": "^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$"},
     "extender.nodeSelector": _LABELS,
     "extender.resources": _RESOURCES,
-    "extender.people.resources": _RESOURCES,
+    "extender.statusApi.resources": _RESOURCES,
     "monitoring.podMonitors.labels": _LABELS,
     "monitoring.podMonitors.interval": {"type": "string", "pattern": "^[0-9]+(ms|s|m)$"},
     "monitoring.rules.labels": _LABELS,

@@ -9,7 +9,7 @@ import yaml
 
 from agent import settings as agent_settings
 from cli.sweep.command import TEST_POD
-from extender import settings as extender_settings
+from extender.config import settings as extender_settings
 from kube import contract
 from tests.charts import documents, manifests
 from tests.charts.rendering import CHART, SUPPORTED, Refused, helm, objects, rendered

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from agent.settings import Settings as AgentSettings
-from extender import settings as extender_settings
+from extender.config import settings as extender_settings
 from tests.charts import test_roles as roles
 from tests.charts.rendering import ROOT, SUPPORTED, Object, documents, objects
 from tests.playbooks.rendering import ADMIN_SERVER, render
@@ -67,9 +67,9 @@ def _of_file(file: str, text: str) -> Iterator[tuple[str, str, str]]:
     if file == "extender.yaml":
         settings = extender_settings.parse(text)
         yield file, "listen.address", settings.listen.address
-        yield file, "people.address", settings.people.address
-        for address in settings.people.more_addresses:
-            yield file, "people.moreAddresses", address
+        yield file, "statusApi.address", settings.status_api.address
+        for address in settings.status_api.more_addresses:
+            yield file, "statusApi.moreAddresses", address
         if settings.metrics.address is not None:
             yield file, "metrics.address", settings.metrics.address
     elif file in ("agent.yaml", "reader.yaml"):
@@ -106,13 +106,13 @@ FORMS = [
         lambda: static(readygate_extender_metrics_address="$(HOST_IP)"), METRICS, id="role, static pod with metrics"
     ),
     pytest.param(
-        lambda: static(readygate_extender_people_address="192.0.2.7"),
-        {("extender.yaml", "people.moreAddresses", "192.0.2.7")},
+        lambda: static(readygate_extender_status_api_address="192.0.2.7"),
+        {("extender.yaml", "statusApi.moreAddresses", "192.0.2.7")},
         id="role, static pod with an address of the status API",
     ),
     pytest.param(
-        lambda: of_chart('extender.people.address="192.0.2.7"'),
-        {("extender.yaml", "people.moreAddresses", "192.0.2.7")},
+        lambda: of_chart('extender.statusApi.address="192.0.2.7"'),
+        {("extender.yaml", "statusApi.moreAddresses", "192.0.2.7")},
         id="chart with an address of the status API",
     ),
 ]
@@ -141,7 +141,7 @@ def test_no_key_of_the_extender_names_a_listener_that_is_not_looked_at_here():
         for key in definition.get("properties", {})
         if "address" in key.lower()
     }
-    assert {"Listen.address", "People.address", "People.moreAddresses", "Metrics.address"} == found
+    assert {"Listen.address", "StatusApi.address", "StatusApi.moreAddresses", "Metrics.address"} == found
 
 
 @pytest.mark.parametrize("form", [pytest.param(form.values[0], id=form.id) for form in FORMS])

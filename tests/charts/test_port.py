@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from extender import settings as extender_settings
+from extender.config import settings as extender_settings
 from kube import contract
 from tests.charts.rendering import ROOT, SUPPORTED, Objects, Refused, objects, rendered
 from tests.playbooks.rendering import extender_yaml
@@ -57,8 +57,8 @@ def test_in_every_form_no_user_of_the_host_takes_the_port_unless_a_value_says_so
 )
 def test_what_it_starts_as_follows_from_the_port(given, port, security, user):
     sent = objects(given=[IMAGE, *given], hooks=True)
-    extender, people = pod(sent)["containers"]
-    assert (security, AS_ITS_USER) == (extender["securityContext"], people["securityContext"])
+    extender, status_api = pod(sent)["containers"]
+    assert (security, AS_ITS_USER) == (extender["securityContext"], status_api["securityContext"])
     assert (USER, USER, True) == tuple(
         pod(sent)["securityContext"][f"runAs{what}"] for what in ("User", "Group", "NonRoot")
     )

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from agent.checks.profiles import PROFILES
-from extender import settings as extender_settings
+from extender.config import settings as extender_settings
 from kube import contract
 from tests.charts.rendering import SUPPORTED, Object, Objects, keyed, objects, sha256
 from tests.playbooks import rendering as roles

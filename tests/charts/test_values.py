@@ -38,11 +38,11 @@ def pod(half: str, *given: str) -> Object:
     ("a policy that would be gone", "agent.admissionPolicy=null", "admissionPolicy"),
     ("a section that earlier values did not have", "agent.reader=null", "reader"),
     ("a list that is none", "agent.checks=null", "checks"),
-    ("a port that no probe asks", 'extender.configuration={"people":{"port":9400}}', "people.port"),
+    ("a port that no probe asks", 'extender.configuration={"statusApi":{"port":9400}}', "statusApi.port"),
     ("two checks of a name", 'agent.checks=[{"name":"cni","exec":{"command":["true"]}}]', "a name of its own"),
     (
         "monitors of what nobody reaches",
-        'monitoring={"podMonitors":{"enabled":true}},extender={"people":{"address":"$(HOST_IP)"}}',
+        'monitoring={"podMonitors":{"enabled":true}},extender={"statusApi":{"address":"$(HOST_IP)"}}',
         "podMonitors needs extender.metrics.address",
     ),
     (
@@ -93,7 +93,7 @@ def test_null_is_taken_where_it_means_none_and_nowhere_else():
         "extender.nodeSelector",
         "extender.port",
         "extender.resources",
-        "extender.people.resources",
+        "extender.statusApi.resources",
         "monitoring.podMonitors",
         "monitoring.rules",
         "monitoring.dashboard",

@@ -11,7 +11,7 @@ import pytest
 from cli.__main__ import main
 from cli.why import command
 from extender.policy.reasons import CLOSED_UNHEALTHY
-from extender.web.report import (
+from extender.web.schema import (
     CapTold,
     Change,
     DecisionTold,

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from agent.wire.condition import REASON_CHECK_FAILED, condition_patch
+from extender.config.settings import parse
 from extender.policy import reasons
-from extender.services import Services
-from extender.settings import parse
+from extender.process.services import Services
 from extender.web.app import create_app
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node, pod, pod_json, seen

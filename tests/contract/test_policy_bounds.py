@@ -7,7 +7,7 @@ import pytest
 
 from agent.checks.health import MESSAGE_LIMIT_BYTES
 from agent.wire import condition
-from extender.outlets import kick, leader, occasions, standing
+from extender.outlets import event_text, kick, leader, node_condition_text
 from extender.policy import evidence
 from kube import contract
 from tests.charts.rendering import Object, objects
@@ -38,7 +38,7 @@ def bound(policy: Object, field: str) -> int:
 def test_messages_and_reasons_of_the_conditions(policies):
     agent, extender = policies["agent-own-condition"], policies["extender-condition"]
     message, reason = "c.?message.orValue('')", "c.?reason.orValue('')"
-    assert (MESSAGE_LIMIT_BYTES, standing.MESSAGE_LIMIT) == (bound(agent, message), bound(extender, message))
+    assert (MESSAGE_LIMIT_BYTES, node_condition_text.MESSAGE_LIMIT) == (bound(agent, message), bound(extender, message))
     assert {REASON_MAX} == {bound(agent, reason), bound(extender, reason)}
 
 
@@ -48,7 +48,7 @@ def test_the_kick_the_holder_and_events(policies):
     longest = 63 + len(leader.new_identity().rpartition("_")[2]) + 1
     assert longest == bound(policies["extender-lease"], "object.spec.?holderIdentity.orValue('')")
     event = policies["extender-event"]
-    assert occasions.MESSAGE_LIMIT == bound(event, "variables.event.?message.orValue('')")
+    assert event_text.MESSAGE_LIMIT == bound(event, "variables.event.?message.orValue('')")
     assert bound(event, "variables.event.?reason.orValue('')") == REASON_MAX
 
 
@@ -81,8 +81,13 @@ def test_the_owner_of_a_heartbeat_is_bounded(policies):
 
 def test_no_reason_is_longer_than_the_policies_allow():
     words = [value for name, value in vars(condition).items() if name.startswith("REASON_")]
-    words += [*standing.WORDS.values(), *standing._SAID, standing.HELD_OPEN, evidence.TOLD_HEALTHY]
-    words += [f"Node{word}" for word in words] + [occasions.POD_REFUSED, occasions.NODE_CLOSED]
+    words += [
+        *node_condition_text.WORDS.values(),
+        *node_condition_text._SAID,
+        node_condition_text.HELD_OPEN,
+        evidence.TOLD_HEALTHY,
+    ]
+    words += [f"Node{word}" for word in words] + [event_text.POD_REFUSED, event_text.NODE_CLOSED]
     assert max(map(len, words)) <= REASON_MAX
 
 

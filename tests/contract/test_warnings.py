@@ -12,11 +12,11 @@ from agent.wire.condition import condition_patch
 from cli.shared.layout import text_of
 from cli.status.page import Status, render
 from extender.cluster.objects import ConfigMap
-from extender.outlets.standing import standing_of
-from extender.services import Services
-from extender.settings import parse
-from extender.web.decided import merged, node_told
-from extender.web.report import NodeVerdicts
+from extender.config.settings import parse
+from extender.outlets.node_condition_text import standing_of
+from extender.process.services import Services
+from extender.web.decisions_view import merged, node_told
+from extender.web.schema import NodeVerdicts
 from tests.agent.checks.builders import check
 from tests.extender.builders import node, pod, pod_json, seen
 from tests.extender.world import PODS
@@ -91,7 +91,7 @@ def test_that_a_node_opens_or_is_held_has_another_cause():
     assert (standing.message, "") == ("open at gate health", gates["health"].decisions["n1"].against)
     order = '{"order": "hold", "scope": {"node": "n1"}, "author": "ann", "reason": "disk swap"}'
     orders = seen(ConfigMap, {"metadata": {"name": "readygate-orders"}, "data": {"a": order}})
-    made.around.replace_orders([orders])
+    made.placement_inputs.replace_orders([orders])
     made.decider.turn()
     assert "no such host" not in standing_of(made.board.snapshot.gates, "n1").message
     assert (True, False) == ("hold of node" in screen(made), "no such host" in screen(made))

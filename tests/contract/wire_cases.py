@@ -26,7 +26,7 @@ class Case(NamedTuple):
     what: str
     data: bytes
     verbs: tuple[int, ...]
-    people: tuple[int, ...]
+    status_api: tuple[int, ...]
 
 
 def get(line: bytes = b"GET /livez HTTP/1.1", headers: bytes = HOST) -> bytes:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from extender.policy.decision import Decision, GateState
-from extender.policy.overlay import Overlay
+from extender.policy.layered_map import LayeredMap
 from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Snapshot
 
@@ -18,7 +18,7 @@ def with_decisions(snapshot: Snapshot, gate: str, decisions: Mapping[str, Decisi
         closed.pop(name, None)
         if decision is not None and decision.reason != OPEN:
             closed[name] = decision.reason
-    shared = before.decisions if isinstance(before.decisions, Overlay) else Overlay(before.decisions)
+    shared = before.decisions if isinstance(before.decisions, LayeredMap) else LayeredMap(before.decisions)
     after = replace(before, decisions=shared.with_changes(decisions))
     if closed != before.closed:
         after = replace(after, closed=closed)

@@ -13,11 +13,11 @@ ROOT = Path(__file__).parents[2]
 ROLE = ROOT / "playbooks/roles/readygate_extender/defaults/main.yml"
 CHART = ROOT / "charts/readygate/values.yaml"
 
-VERBS_IDLE, PEOPLE_IDLE = 120, 50
+VERBS_IDLE, STATUS_API_IDLE = 120, 50
 RELOADING = 60  # what a second worker takes besides what both share
 CLIENTS = 160  # above idle, with anything that clients can send: bodies at work, and what is remembered of pods
 REMEMBERED = 30  # 25,000 pods, a million names of nodes in them, and 10,000 changes
-STATUS_CLIENTS = 28  # bodies and pages; tests/scripted/test_people_memory.py measures all three
+STATUS_CLIENTS = 28  # bodies and pages; tests/scripted/test_status_api_memory.py measures all three
 KERNEL = 16  # the buffers of all connections
 
 
@@ -31,8 +31,8 @@ def mib(limits: dict[str, str]) -> int:
 def test_the_limits_are_enough_for_the_worst(path):
     told = msgspec.yaml.decode(path.read_bytes())
     if path == ROLE:
-        verbs, people = told["readygate_extender_resources"], told["readygate_extender_people_resources"]
+        verbs, status_api = told["readygate_extender_resources"], told["readygate_extender_status_api_resources"]
     else:
-        verbs, people = told["extender"]["resources"], told["extender"]["people"]["resources"]
+        verbs, status_api = told["extender"]["resources"], told["extender"]["statusApi"]["resources"]
     assert VERBS_IDLE + RELOADING + CLIENTS <= mib(verbs["limits"])
-    assert PEOPLE_IDLE + REMEMBERED + STATUS_CLIENTS + KERNEL <= mib(people["limits"]) == 128
+    assert STATUS_API_IDLE + REMEMBERED + STATUS_CLIENTS + KERNEL <= mib(status_api["limits"]) == 128

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from extender.cluster.beats import KUBELETS, Beats
-from extender.cluster.health_pods import PodList, Speakers
+from extender.cluster.decider import Decider
+from extender.cluster.health_pods import GatePods, PodList
+from extender.cluster.heartbeats import KUBELETS, Heartbeats
 from extender.cluster.index import Index
-from extender.decider import Decider
 from extender.policy.decide import Rules
 from extender.policy.gates import Gate
 from extender.policy.snapshot import INHERITED_KICKS, Board
@@ -19,7 +19,7 @@ class OneList(Index):
     """An index for which all gates find their health pods in one list."""
 
     def __init__(self, *, daemon_set="readygate-agent", gate="health", **options):
-        super().__init__(speakers=[Speakers(gate, PODS, daemon_set)], **options)
+        super().__init__(speakers=[GatePods(gate, PODS, daemon_set)], **options)
 
     def replace_pods(self, pods):
         super().replace_pods(PODS, pods)
@@ -41,7 +41,7 @@ class LeaseWatchOf:
 
 def kubelets(limit_s, *, clock, **options):
     """The store of the kubelets' Leases."""
-    return Beats(limit_s, KUBELETS, monotonic=clock, **options)
+    return Heartbeats(limit_s, KUBELETS, monotonic=clock, **options)
 
 
 class World:

@@ -20,7 +20,7 @@ from tests.hosts.waiting import PATIENT_S
 
 pytestmark = pytest.mark.usefixtures("able")
 PACKED_LIMIT_MB, WHOLE_LIMIT_MB = 30, 75
-_PROGRAMS = ("readygate", "readygate-agent", "readygate-extender", "readygate-people", "kubectl-readygate")
+_PROGRAMS = ("readygate", "readygate-agent", "readygate-extender", "readygate-status-api", "kubectl-readygate")
 _LOADERS = {"amd64": "ld-linux-x86-64.so.2", "arm64": "ld-linux-aarch64.so.1"}
 _MACHINES = {"amd64": 62, "arm64": 183}  # e_machine in the header of an executable
 

@@ -67,7 +67,7 @@ def run(root):
     return run
 
 
-@pytest.mark.parametrize("program", ["readygate-agent", "readygate-extender", "readygate-people", "readygate"])
+@pytest.mark.parametrize("program", ["readygate-agent", "readygate-extender", "readygate-status-api", "readygate"])
 def test_every_entry_point_starts(run, program):
     code, said = run(program, "--help")
     assert (0, True) == (code, "usage: readygate" in said), said
@@ -95,7 +95,7 @@ class Emulated(Asked):
 
     def __init__(self, root: Path, server: str, folder: Path) -> None:
         account = {"server": server, "tokenFile": "/tmp/account/token", "caFile": "/tmp/account/ca.crt"}
-        settings = {"listen": {"port": 0}, "people": {"port": 0}, "feed": {"socket": "/tmp/feed/socket"}}
+        settings = {"listen": {"port": 0}, "statusApi": {"port": 0}, "feed": {"socket": "/tmp/feed/socket"}}
         command = ["readygate-extender", "--config", "/tmp/extender.yaml"]
 
         def launch(name, _argv, *, environ, cwd):

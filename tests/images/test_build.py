@@ -117,7 +117,7 @@ def test_readygate_is_installed_from_the_sources_here_with_its_commands(tmp_path
     info = {path.name for path in next(site.glob("readygate-*.dist-info")).iterdir()}
     assert {"METADATA", "WHEEL", "entry_points.txt", "licenses"} == info
     commands = {path.name: path for path in (root / "usr/local/bin").iterdir()}
-    assert {"readygate", "kubectl-readygate", "readygate-agent", "readygate-extender", "readygate-people"} == set(
+    assert {"readygate", "kubectl-readygate", "readygate-agent", "readygate-extender", "readygate-status-api"} == set(
         commands
     )
     text = commands["readygate-agent"].read_text()

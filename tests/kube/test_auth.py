@@ -163,7 +163,7 @@ def test_a_token_that_nobody_renews_is_told_of_once_a_day(tmp_path, caplog):
     credentials = TokenFile(path, wall=lambda: 350 * DAY_S)
     for monotonic in (0.0, 100.0, DAY_S - 1, DAY_S + 100):
         credentials.headers(monotonic)
-    assert ["the token ends soon and nobody has renewed it"] * 2 == [record.message for record in caplog.records]
+    assert ["the token ends soon and was not renewed"] * 2 == [record.message for record in caplog.records]
     assert (365 * DAY_S, "1971-01-01T00:00:00Z") == (credentials.expiry, caplog.records[0].ends)
 
 

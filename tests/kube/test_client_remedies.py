@@ -6,7 +6,7 @@ import pytest
 
 from kube.client import _remedy
 
-OURS = "the server does not take our client certificate: none sent, expired, or of another authority"
+OURS = "the server refuses the client certificate: none sent, expired, or of another authority"
 THEIRS = "compare certificate-authority and address"
 
 

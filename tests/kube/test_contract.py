@@ -8,7 +8,7 @@ import pytest
 
 from agent.status import conditions
 from agent.wire import condition
-from extender import settings as extender_settings
+from extender.config import settings as extender_settings
 from extender.outlets import kick
 from extender.policy import reasons
 from kube import contract

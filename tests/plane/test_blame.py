@@ -10,9 +10,9 @@ from typing import Self
 
 import pytest
 
-from extender.feed.mirror import Mirror
+from extender.config.settings import parse
+from extender.feed.replica import Replica
 from extender.policy.reasons import REASONS
-from extender.settings import parse
 from extender.web.app import create_app
 from tests.plane import blame
 from tests.plane.cluster import Cluster
@@ -36,7 +36,7 @@ SETTLED_WITHIN_S = 120.0
 class Told:
     """What the API says, from the feed of the extender's process; pages are not paced here."""
 
-    def __init__(self, mirror: Mirror):
+    def __init__(self, mirror: Replica):
         self._mirror = mirror
         self._client = create_app(mirror).test_client()
 
@@ -51,7 +51,7 @@ class Told:
 
 @contextmanager
 def told(extender: Extender) -> Iterator[Told]:
-    mirror = Mirror(
+    mirror = Replica(
         Path(extender.settings["feed"]["socket"]),
         parse(""),
     )

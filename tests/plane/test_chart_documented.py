@@ -17,7 +17,7 @@ from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
 from tests.charts.rendering import ROOT
 from tools.kit.waiting import wait_for
-from tools.testbed.plane.programs import People
+from tools.testbed.plane.programs import StatusApi
 from tools.testbed.shared.api import ApiError
 from tools.testbed.shared.tools import HELM, built
 
@@ -61,11 +61,11 @@ def asked(cluster):
     (node,) = cluster.add_nodes(1, labels={"node-role.kubernetes.io/control-plane": ""})
     cluster.add_health_pods([node], ready=True)
     extender = cluster.start_extender()
-    people = People(cluster.plane, extender)
-    people.start()
+    status_api = StatusApi(cluster.plane, extender)
+    status_api.start()
     cluster.use_extender(extender.url)
-    yield extender, people, node
-    people.stop()
+    yield extender, status_api, node
+    status_api.stop()
 
 
 def ended(process):
@@ -98,12 +98,12 @@ def run_as_its_kubelet(api, pod, command):
     return done.stdout + done.stderr
 
 
-def looks(pod, people):
+def looks(pod, status_api):
     """The command of the guard's pod, at the test's extender."""
     (container,) = pod["spec"]["containers"]
     name = f"{NS}/{pod['metadata']['name']}"
     assert container["command"][:3] == ["readygate", "unregistered", "$(POD_NAMESPACE)/$(POD_NAME)"]
-    return [sys.executable, "-m", "cli", "unregistered", name, f"--server={people.url}"]
+    return [sys.executable, "-m", "cli", "unregistered", name, f"--server={status_api.url}"]
 
 
 def sweeps(pod, plane):
@@ -145,7 +145,7 @@ def may(api, verb, resource, subresource=""):
 
 def test_the_documented_way_from_install_to_removal(cluster, asked, begun):
     api = cluster.api
-    extender, people, node = asked
+    extender, status_api, node = asked
 
     def period_s():
         (agent,) = api.get(AGENT)["spec"]["template"]["spec"]["containers"]
@@ -161,7 +161,7 @@ def test_the_documented_way_from_install_to_removal(cluster, asked, begun):
     *program, verdicts, served = pod["spec"]["containers"][0]["command"]
     ports = (contract.PORT_DAEMON_SET, 9377)
     assert [f"http://127.0.0.1:{port}/readyz" for port in ports] == [verdicts, served]
-    program = [sys.executable, *program[1:], f"{extender.url}/readyz", f"{people.url}/readyz"]
+    program = [sys.executable, *program[1:], f"{extender.url}/readyz", f"{status_api.url}/readyz"]
     assert "the extender gives verdicts" in run_as_its_kubelet(api, pod, program)
     assert ended(test)[0] == 0
 
@@ -170,7 +170,7 @@ def test_the_documented_way_from_install_to_removal(cluster, asked, begun):
     rights = [may(api, "list", "pods"), *(may(api, verb, "pods", "portforward") for verb in ("create", "get"))]
     assert [True] * 3 == rights
     assert [False] * 2 == [may(api, "get", "pods", "proxy"), may(api, "get", "secrets")]
-    assert "kube-scheduler still calls" in run_as_its_kubelet(api, pod, looks(pod, people))
+    assert "kube-scheduler still calls" in run_as_its_kubelet(api, pod, looks(pod, status_api))
     code, said = ended(refused)
     assert (True, True) == (code != 0, "readygate-uninstall" in said), said
     assert period_s() == 2, "nothing was removed"
@@ -179,7 +179,7 @@ def test_the_documented_way_from_install_to_removal(cluster, asked, begun):
     mark(api, node)
     removed = begun(REMOVE)
     pod = bound_pod(api, "readygate-uninstall", but=pod["metadata"]["name"])
-    assert "no kube-scheduler calls" in run_as_its_kubelet(api, pod, looks(pod, people))
+    assert "no kube-scheduler calls" in run_as_its_kubelet(api, pod, looks(pod, status_api))
     pod = bound_pod(api, "readygate-sweep")
     assert "swept: 1 node, and namespace" in run_as_its_kubelet(api, pod, sweeps(pod, cluster.plane))
     code, said = ended(removed)

@@ -124,7 +124,7 @@ def test_a_dead_kubelet_closes_its_node_and_a_start_knows_it(
     time.sleep(max(0.0, kubelets.renewed[dead] + 2 * LIMIT_S - time.monotonic()))
     started = cluster.start_extender(heartbeat=HEARTBEAT)
     first = first_refused(started, nodes)
-    if not first:  # after a list that failed it gives kubelets time to return (extender/cluster/heartbeat.py)
+    if not first:  # after a list that failed it gives kubelets time to return (extender/cluster/lease_age.py)
         log = started.process.text()
         assert "watch failed" in log, log
         wait_until(lambda: refused(started, nodes), "the node closes", timeout_s=120.0)

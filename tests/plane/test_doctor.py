@@ -7,7 +7,7 @@ import pytest
 from cli.doctor.configz_reader import UnreadError, read_configz
 from cli.doctor.examine import examine
 from cli.doctor.facts import Loaded, Scheduler
-from extender import settings
+from extender.config import settings
 from kube.auth import Connection
 from tests.cli.doctor.facts import FACTS
 from tests.plane.cluster import Cluster

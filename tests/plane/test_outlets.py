@@ -176,7 +176,7 @@ def test_a_writer_that_was_frozen_for_a_while_does_not_write_what_was_true_then(
         at = written_at(seen, node)
     finally:
         os.killpg(writer.process.pid, signal.SIGCONT)
-    wait_until(lambda: "no leader any more" in writer.process.text(), timeout_s=SOON_S)
+    wait_until(lambda: "not the leader any more" in writer.process.text(), timeout_s=SOON_S)
     time.sleep(3)
     assert at == written_at(seen, node)
     assert writer_of(seen, [other]) is other

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from extender.cluster.starts import REJECTED
+from extender.cluster.pod_starts import REJECTED
 from extender.policy import reasons
 from kube import contract
 from kube.times import format_micro_time

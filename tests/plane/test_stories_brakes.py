@@ -14,7 +14,7 @@ from tests.plane.healing import KickWatch
 from tests.plane.load import Load, ask
 from tools.kit.programs import fetch
 from tools.kit.waiting import wait_for, wait_until
-from tools.testbed.plane.programs import Extender, People
+from tools.testbed.plane.programs import Extender, StatusApi
 from tools.testbed.plane.proxy import DelayingProxy
 
 # On, but for one thing: bare nodes are young and their pods have no start time, so they would be new to a replica that
@@ -134,9 +134,9 @@ def test_a_node_that_flaps_closes_twice_and_opens_when_it_has_been_healthy_for_l
     node, *_ = nodes = cluster.add_nodes(5)
     cluster.add_health_pods(nodes, ready=True)
     extender = cluster.start_extender(**ON | {"gates": [{"damping": {"ceilingSeconds": ceiling_s}}]})
-    people = People(cluster.plane, extender)
-    people.start()
-    cluster._exit.callback(people.stop)
+    status_api = StatusApi(cluster.plane, extender)
+    status_api.start()
+    cluster._exit.callback(status_api.stop)
     cluster.use_extender(extender.url, mode="enforce")
     waits: list[float] = []
     pods = [f"flaps-{ceiling_s:.0f}-{number}" for number in range(FLAPS)]
@@ -144,7 +144,7 @@ def test_a_node_that_flaps_closes_twice_and_opens_when_it_has_been_healthy_for_l
     with KickWatch(cluster.api) as watch:
         for number, pod in enumerate(pods):
             cluster.health_pods[node].say(ready=False)
-            wait_until(lambda: closed(extender, nodes) == {node} and not countdown(people, node), "it is closed")
+            wait_until(lambda: closed(extender, nodes) == {node} and not countdown(status_api, node), "it is closed")
             cluster.add_pod(pod, node=node)
             cluster.wait_refused(pod)
             healed_at = time.monotonic()
@@ -153,7 +153,7 @@ def test_a_node_that_flaps_closes_twice_and_opens_when_it_has_been_healthy_for_l
                 wait_until(lambda: closed(extender, nodes) == set(), "it opens at once")
                 assert node == cluster.wait_bound(pod)
             else:
-                left_s = wait_for(lambda: countdown(people, node), timeout_s=LIMIT_S)
+                left_s = wait_for(lambda: countdown(status_api, node), timeout_s=LIMIT_S)
                 assert left_s, "it is counted down"
                 waits.append(time.monotonic() - healed_at + left_s)
         flapped = transitions(extender, node)
@@ -171,9 +171,9 @@ def test_a_node_that_flaps_closes_twice_and_opens_when_it_has_been_healthy_for_l
         assert [*flapped, "node opened"] == transitions(extender, node)
 
 
-def countdown(people: People, node: str) -> float:
+def countdown(status_api: StatusApi, node: str) -> float:
     """Seconds until it opens by itself, 0 where it is open."""
-    status, page = fetch(f"{people.url}/api/v1/nodes/{node}")
+    status, page = fetch(f"{status_api.url}/api/v1/nodes/{node}")
     assert 200 == status
     (gate,) = json.loads(page)["node"]["gates"]
     return round(gate["untilSeconds"] or 0.0, 1)

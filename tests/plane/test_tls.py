@@ -98,7 +98,7 @@ def test_x57_the_scheduler_is_answered_and_rotation_on_both_sides_loses_nothing(
     cluster.add_pod("tls-first")
     assert healthy == cluster.wait_bound("tls-first")
     files.renew()
-    wait_until(lambda: "TLS certificates loaded anew" in extender.process.text(), timeout_s=60)
+    wait_until(lambda: "TLS certificates loaded again" in extender.process.text(), timeout_s=60)
     cluster.add_pod("tls-on-the-kept-connection")
     assert healthy == cluster.wait_bound("tls-on-the-kept-connection")
     os.kill(extender.process.pid, signal.SIGHUP)  # its connection is ended, the next is made with both new certificates

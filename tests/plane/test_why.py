@@ -12,7 +12,7 @@ import pytest
 
 from tests.plane.cluster import Cluster
 from tools.kit.waiting import wait_for
-from tools.testbed.plane.programs import People
+from tools.testbed.plane.programs import StatusApi
 from tools.testbed.shared import bare
 
 
@@ -22,9 +22,9 @@ class Teller:
     No kubelet is here that forwards ports; that way is tried on ring 3.
     """
 
-    def __init__(self, cluster: Cluster, people: People):
+    def __init__(self, cluster: Cluster, status_api: StatusApi):
         self._kubectl = cluster.plane.kubectl
-        self._options = ["--kubeconfig", str(cluster.plane.kubeconfig), "--server", people.url]
+        self._options = ["--kubeconfig", str(cluster.plane.kubeconfig), "--server", status_api.url]
 
     def run(self, *arguments: str) -> tuple[int, str]:
         return self._ran(sys.executable, "-m", "cli", *arguments)
@@ -57,19 +57,19 @@ def kept(document: dict[str, Any]) -> set[str]:
 @pytest.fixture
 def teller(cluster: Cluster):
     """A function from the extender's options to a Teller; the scheduler asks that extender."""
-    started: list[People] = []
+    started: list[StatusApi] = []
 
     def start(**options: object) -> Teller:
         extender = cluster.start_extender(cap=False, storm=False, **options)
-        people = People(cluster.plane, extender)
-        started.append(people)
-        people.start()
+        status_api = StatusApi(cluster.plane, extender)
+        started.append(status_api)
+        status_api.start()
         cluster.use_extender(extender.url)
-        return Teller(cluster, people)
+        return Teller(cluster, status_api)
 
     yield start
-    for people in started:
-        people.stop()
+    for status_api in started:
+        status_api.stop()
 
 
 def test_the_story_of_pods_that_wait(cluster: Cluster, teller):

@@ -21,8 +21,8 @@ from readygate_objects.canary import (
     priority_class,
 )
 
+from extender.config.settings import parse
 from extender.policy.exempt import is_canary, rules_of
-from extender.settings import parse
 from kube import contract
 from tests.playbooks import modules
 from tests.playbooks.rendering import plain, render

@@ -38,7 +38,7 @@ def told(closed: int, of: int) -> list[dict[str, Any]]:
 def extender():
     """`nodes` is what it tells; `asked` the paths."""
 
-    class People(BaseHTTPRequestHandler):
+    class StatusApi(BaseHTTPRequestHandler):
         nodes: list[dict[str, Any]] = []  # noqa: RUF012 - the test sets it
         asked: list[str] = []  # noqa: RUF012
         reads = 0  # questions that come too early
@@ -56,10 +56,10 @@ def extender():
         def log_message(self, *_: object) -> None:
             return
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), People)
-    People.url = f"http://127.0.0.1:{server.server_address[1]}"
+    server = ThreadingHTTPServer(("127.0.0.1", 0), StatusApi)
+    StatusApi.url = f"http://127.0.0.1:{server.server_address[1]}"
     with serving(server):
-        yield People
+        yield StatusApi
 
 
 def play(folder: Path, variables: dict[str, Any]) -> tuple[int, str]:
@@ -92,7 +92,7 @@ def play(folder: Path, variables: dict[str, Any]) -> tuple[int, str]:
 )
 def test_an_extender_that_would_close_too_many_nodes_is_not_registered(tmp_path, extender, closed, of, given, refused):
     extender.nodes, extender.asked = told(closed, of), []
-    code, said = play(tmp_path, given | {"readygate_objects_people_url": extender.url})
+    code, said = play(tmp_path, given | {"readygate_objects_status_api_url": extender.url})
     assert (refused, ["/api/v1/nodes"]) == (code != 0, extender.asked), said
     if refused:
         assert f"readygate would close {closed} of {of} nodes, more than" in said
@@ -102,7 +102,7 @@ def test_an_extender_that_would_close_too_many_nodes_is_not_registered(tmp_path,
 
 def test_one_that_does_not_answer_yet_is_waited_for_by_one_quiet_task_that_says_why(tmp_path, extender):
     extender.nodes, extender.asked, extender.reads = told(0, 3), [], 1
-    code, said = play(tmp_path, {"readygate_objects_people_url": extender.url})
+    code, said = play(tmp_path, {"readygate_objects_status_api_url": extender.url})
     assert (0, 2) == (code, len(extender.asked)), said
     assert f"    waits for {extender.url}/api/v1/nodes: not read: pods\n" in said
     assert "RETRYING" not in said

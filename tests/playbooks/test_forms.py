@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from extender import settings as extender_settings
+from extender.config import settings as extender_settings
 from kube import contract
 from tests.playbooks.rendering import ADMIN_SERVER, ROLES, extender_yaml, keyed, named, objects, render, trust
 
@@ -82,7 +82,7 @@ def test_a_static_pod_names_no_object_of_the_api_server():
 
 
 def test_below_1024_it_starts_as_root_with_three_capabilities_and_becomes_its_user():
-    extender, people = static_pod()["spec"]["containers"]
+    extender, status_api = static_pod()["spec"]["containers"]
     assert {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
@@ -91,7 +91,7 @@ def test_below_1024_it_starts_as_root_with_three_capabilities_and_becomes_its_us
         "runAsNonRoot": False,
         "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE", "SETGID", "SETUID"]},
     } == extender["securityContext"]
-    assert "runAsUser" not in people["securityContext"]
+    assert "runAsUser" not in status_api["securityContext"]
     listen = configuration().listen
     assert ("127.0.0.1", contract.PORT_STATIC, 69376) == (listen.address, listen.port, listen.user)
 
@@ -100,8 +100,8 @@ def test_below_1024_it_starts_as_root_with_three_capabilities_and_becomes_its_us
 def test_from_1024_on_it_is_no_root_at_any_time(form):
     given = {"readygate_extender_port": 9000, "readygate_extender_form": form}
     spec = static_pod(**given)["spec"] if form == "static" else daemon_set_spec(**given)
-    extender, people = spec["containers"]
-    assert (people["securityContext"], 69376) == (extender["securityContext"], spec["securityContext"]["runAsUser"])
+    extender, status_api = spec["containers"]
+    assert (status_api["securityContext"], 69376) == (extender["securityContext"], spec["securityContext"]["runAsUser"])
     assert spec["securityContext"]["runAsNonRoot"]
     assert {9000} == {extender[probe]["httpGet"]["port"] for probe in PROBES}
     assert configuration(**given).listen.user is None
@@ -153,15 +153,15 @@ def test_its_credentials_are_files_that_only_the_extender_sees():
         given.ca_file,
     )
     assert given.server == "https://192.0.2.11:6443"
-    extender, people = static_pod()["spec"]["containers"]
-    seen = [{mount["name"]: mount.get("readOnly") for mount in one["volumeMounts"]} for one in (extender, people)]
+    extender, status_api = static_pod()["spec"]["containers"]
+    seen = [{mount["name"]: mount.get("readOnly") for mount in one["volumeMounts"]} for one in (extender, status_api)]
     assert (True, True, False) == (seen[0]["credentials"], seen[0]["config"], "credentials" in seen[1])
 
 
 def test_both_forms_let_people_listen_at_the_same_port_meanwhile():
-    assert configuration().people.shares_port
+    assert configuration().status_api.shares_port
     text = extender_yaml(objects(ROLE, ADMIN_SERVER))
-    assert extender_settings.parse(text).people.shares_port
+    assert extender_settings.parse(text).status_api.shares_port
 
 
 def test_the_static_form_sends_neither_daemon_set_nor_config_map():

@@ -40,13 +40,13 @@ HOST = {"__readygate_node_looked": {"stdout": ""}}
         pytest.param("extender", {}, [], id="nothing of the extender"),
         pytest.param(
             "extender",
-            {"readygate_extender_configuration": {"people": {"port": 9400}}},
-            ["readygate_extender_configuration has people.port"],
+            {"readygate_extender_configuration": {"statusApi": {"port": 9400}}},
+            ["readygate_extender_configuration has statusApi.port"],
             id="a port that no probe asks",
         ),
         pytest.param(
             "extender",
-            {"readygate_extender_configuration": {"people": {"hosts": ["gate.example"]}}},
+            {"readygate_extender_configuration": {"statusApi": {"hosts": ["gate.example"]}}},
             [],
             id="the rest of what serves people",
         ),

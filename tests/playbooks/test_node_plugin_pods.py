@@ -5,8 +5,8 @@ import pytest
 import yaml
 
 from agent.node_settings import HealthPodsSection
-from extender import gate_settings
-from extender import settings as extender_settings
+from extender.config import settings as extender_settings
+from extender.config.gates import HealthPods
 from tests.playbooks.rendering import ADMIN_SERVER, extender_yaml, objects, plain, render
 from tests.playbooks.test_node_plugin import HOST, ROLE, configuration
 from tests.playbooks.test_roles import entries
@@ -77,7 +77,6 @@ def test_the_documented_gate_of_gpus_closes_by_the_pods_whose_checks_the_agent_c
     gates = {gate.name: gate for gate in extender_settings.parse(text).gates}
     assert [] == mistakes(given)
     assert [(None, gates["health"].health_pods), (("gpu", "gpu-xid"), gates["gpu"].health_pods)] == [
-        (one.checks, gate_settings.HealthPods(one.namespace, one.label_selector, one.daemon_set))
-        for one in section.health_pods
+        (one.checks, HealthPods(one.namespace, one.label_selector, one.daemon_set)) for one in section.health_pods
     ]
     assert [None, ("nvidia.com/gpu",)] == [gate.pods_for.resources for gate in gates.values()]

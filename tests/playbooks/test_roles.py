@@ -10,8 +10,8 @@ import yaml
 
 from agent import settings as agent_settings
 from agent.checks.catalogue import KINDS, check_section
-from extender import settings as extender_settings
 from extender.cluster.objects import DaemonSet, placement
+from extender.config import settings as extender_settings
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
 from tests.playbooks.rendering import ADMIN_SERVER, PLAYBOOKS, ROLES, Objects, extender_yaml, objects, render
@@ -103,12 +103,12 @@ def test_an_agent_that_looks_at_no_cni_is_not_root():
 
 def test_with_a_secret_the_extender_speaks_tls_to_its_probes_too(played):
     sent = played["tls"]
-    (extender, people) = pod_spec(sent, EXTENDER)["containers"]
+    (extender, status_api) = pod_spec(sent, EXTENDER)["containers"]
     tls = extender_configuration(sent).listen.tls
     assert ("/etc/readygate-tls/tls.crt", ("system:kube-scheduler",)) == (tls.certificate, tls.client_names)
     assert {"HTTPS"} == {extender[probe]["httpGet"]["scheme"] for probe in PROBES}
     assert {"mountPath": "/etc/readygate-tls", "name": "tls", "readOnly": True} in extender["volumeMounts"]
-    assert "tls" not in {mount["name"] for mount in people["volumeMounts"]}
+    assert "tls" not in {mount["name"] for mount in status_api["volumeMounts"]}
     assert {"name": "tls", "secret": {"secretName": "extender-tls"}} in pod_spec(sent, EXTENDER)["volumes"]
 
 
@@ -130,18 +130,18 @@ def test_the_extender_stands_beside_the_scheduler(played):
 
 def test_people_are_served_by_a_container_of_their_own_without_a_token(played):
     spec = pod_spec(played["plain"], EXTENDER)
-    extender, people = spec["containers"]
+    extender, status_api = spec["containers"]
     assert extender["name"] == EXTENDER_CONTAINER
-    assert (people["name"], people["command"][0]) == ("people", "readygate-people")
+    assert (status_api["name"], status_api["command"][0]) == ("status-api", "readygate-status-api")
     assert not spec["automountServiceAccountToken"]
     token = "/var/run/secrets/kubernetes.io/serviceaccount"
     assert [True, False] == [
-        token in {mount["mountPath"] for mount in container["volumeMounts"]} for container in (extender, people)
+        token in {mount["mountPath"] for mount in container["volumeMounts"]} for container in (extender, status_api)
     ]
-    probes = [people[probe]["httpGet"] for probe in ("startupProbe", "livenessProbe")]
+    probes = [status_api[probe]["httpGet"] for probe in ("startupProbe", "livenessProbe")]
     assert [("127.0.0.1", 9377, "/livez")] * 2 == [(probe["host"], probe["port"], probe["path"]) for probe in probes]
-    assert "readinessProbe" not in people
-    assert [{"name": "HOST_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}] == people["env"]
+    assert "readinessProbe" not in status_api
+    assert [{"name": "HOST_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}] == status_api["env"]
 
 
 def test_the_states_of_the_checks_outlive_a_container_that_is_restarted(played):
@@ -196,7 +196,7 @@ def test_the_extenders_configuration_is_one_it_accepts(played):
     assert configuration.kubernetes.server == "https://192.0.2.11:6443", "that of the control plane host's kubeconfig"
     assert (extender_settings.Gate(enforcement="shadow"),) == configuration.gates
     assert extender_settings.Listen(port=contract.PORT_DAEMON_SET, user=69376) == configuration.listen
-    assert extender_settings.People(shares_port=True) == configuration.people
+    assert extender_settings.StatusApi(shares_port=True) == configuration.status_api
 
 
 CNI = {"namespace": "kube-system", "labelSelector": "k8s-app=cilium"}

@@ -56,8 +56,8 @@ VALUES: dict[str, tuple[Any, Places]] = {
     ),
     "extender_node_selector": ({"a": "b"}, {"pod/nodeSelector": {"a": "b"}}),
     "extender_resources": (LIMITS, {f"{CONTAINER}/resources": LIMITS}),
-    "extender_people_resources": (LIMITS, {"pod/containers/1/resources": LIMITS}),
-    "extender_people_address": ("192.0.2.7", {"config/people/moreAddresses": ["192.0.2.7"]}),
+    "extender_status_api_resources": (LIMITS, {"pod/containers/1/resources": LIMITS}),
+    "extender_status_api_address": ("192.0.2.7", {"config/statusApi/moreAddresses": ["192.0.2.7"]}),
     "extender_metrics_address": ("192.0.2.7", {"config/metrics": {"address": "192.0.2.7", "port": 9379}}),
 }
 # Each alone, for they take from what the others are seen in.

@@ -5,7 +5,7 @@ import pytest
 from tests.extender.builders import node_json, owner, pod_json
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.gunicorn_lines import LINES, Gunicorn
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.fakes.api_server import FakeApiServer
 from tools.kit.scope import WHOLE
 
@@ -51,16 +51,16 @@ def extender(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def people(extender, tmp_path_factory):
+def status_api(extender, tmp_path_factory):
     """The process that shows people what `extender` decides."""
-    with PeopleProcess(extender.settings, tmp_path_factory.mktemp("people")) as process:
+    with StatusApiProcess(extender.settings, tmp_path_factory.mktemp("status-api")) as process:
         process.wait_follows()
         yield process
         assert not [line for line in process.lines if "Traceback" in line or " ERROR " in line]
         assert process.stop()[0] == 0
 
 
-@pytest.fixture(params=["kube-scheduler's port", "people's port"])
+@pytest.fixture(params=["kube-scheduler's port", "status API's port"])
 def asked(request, extender):
     """Either of the two. Not by the name of one of them: its parameter would be that one's too, and begin it anew."""
-    return extender if request.param == "kube-scheduler's port" else request.getfixturevalue("people")
+    return extender if request.param == "kube-scheduler's port" else request.getfixturevalue("status_api")

@@ -240,7 +240,7 @@ def test_a_page_that_cannot_be_written_is_told_in_a_line(agent: Agent, where: st
     assert (expected, said) == (ran.returncode, ran.stderr)
 
 
-@pytest.mark.parametrize("module", ["agent", "cli", "extender", "extender.people"])
+@pytest.mark.parametrize("module", ["agent", "cli", "extender", "extender.web"])
 def test_each_program_tells_its_version(module: str) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", module, "--version"], capture_output=True, text=True, timeout=60, check=False

@@ -68,7 +68,9 @@ def condition(api, name):
 def leads(replica):
     """Whether it is the one that writes, by its log."""
     said = [line.split(" ", 3)[-1] for line in replica.lines]
-    return sum(line.startswith("leader") for line in said) - sum(line.startswith("no leader any more") for line in said)
+    return sum(line.startswith("leader") for line in said) - sum(
+        line.startswith("not the leader any more") for line in said
+    )
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import time
 
-from extender.source import Sync
+from extender.verbs.source import Sync
 from tests.extender.builders import node_json, pod_json
 from tests.scripted.extender_process import ExtenderProcess
 from tools.fakes.api_server import FakeApiServer

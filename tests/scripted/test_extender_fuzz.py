@@ -42,16 +42,16 @@ def test_no_request_of_any_kind_is_an_error_of_ours_or_holds_the_next(asked, see
     assert asked.filter(["h1"]).NodeNames == ["h1"]
 
 
-def test_no_question_for_a_page_is_an_error_of_ours(people, seed):
+def test_no_question_for_a_page_is_an_error_of_ours(status_api, seed):
     chance = random.Random(f"{seed} questions")
     statuses = set()
     for number in range(QUESTIONS):
         data = mutations.question(chance)
-        answer = _spoken(people.port, data)
+        answer = _spoken(status_api.port, data)
         assert not _errors_of_ours(answer), (number, data, answer)
         statuses |= _statuses(answer)
     assert statuses >= {b"200", b"400", b"404"}
-    assert people.get("/api/v1/nodes/h1")[0] == 200
+    assert status_api.get("/api/v1/nodes/h1")[0] == 200
 
 
 def _statuses(answer: bytes) -> set[bytes]:

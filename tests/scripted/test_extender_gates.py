@@ -12,7 +12,7 @@ import pytest
 from extender.policy.reasons import CLOSED_HELD, CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY
 from tests.extender.builders import node_json, owner, pod_json
 from tests.scripted.extender_process import ExtenderProcess
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.fakes.api_server import FakeApiServer
 
 GPU_POD = {
@@ -81,13 +81,13 @@ def asked(process, *names, pod=None):
 def test_each_pod_is_kept_off_by_the_gates_that_speak_for_it(api, tmp_path):
     with ExtenderProcess(api, tmp_path, config=CONFIG) as process, ExitStack() as leave:
         process.wait_ready()
-        people = leave.enter_context(PeopleProcess(process.settings, tmp_path))
-        people.wait_follows()
-        for one in (process, people):
+        status_api = leave.enter_context(StatusApiProcess(process.settings, tmp_path))
+        status_api.wait_follows()
+        for one in (process, status_api):
             one.wait(lambda one=one: asked(one, "n1", "n2", "w1") == {})
             one.wait(lambda one=one: asked(one, "n1", "n2", "w1", pod=GPU_POD) == {"n2": CLOSED_NOT_READY})
         api.put(pod_json("n1", Ready="False"))
-        for one in (process, people):
+        for one in (process, status_api):
             one.wait(lambda one=one: asked(one, "n1", "n2", "w1") == {"n1": CLOSED_NOT_READY})
             one.wait(
                 lambda one=one: asked(one, "n1", "n2", pod=GPU_POD) == dict.fromkeys(("n1", "n2"), CLOSED_NOT_READY)
@@ -153,7 +153,7 @@ def test_without_the_right_to_read_them_it_starts_and_says_so_once(api, tmp_path
     with ExtenderProcess(api, tmp_path, config=CONFIG) as process:
         process.wait_ready()
         assert asked(process, "n1") == {}
-        process.wait(lambda: "decided without what could not be read yet" in process.log)
+        process.wait(lambda: "decided without inputs that could not be read yet" in process.log)
         time.sleep(2)
         assert process.log.count("decided without") == 1
         assert process.get("/readyz")[0] == 200

@@ -7,7 +7,7 @@ import pytest
 from tests.extender.builders import node_json, pod_json
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.gunicorn_lines import LINES, Gunicorn
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.fakes.api_server import FakeApiServer
 
 
@@ -32,11 +32,11 @@ def process(tmp_path, gunicorn):
 def test_kube_scheduler_and_people_are_served_by_either_line(process, gunicorn, tmp_path):
     assert f"Starting {gunicorn.line}." in process.log
     assert ["h1"] == process.filter(["h1", "u1"]).NodeNames
-    with PeopleProcess(process.settings, tmp_path, environ=gunicorn.environ) as people:
-        people.wait_follows()
-        assert f"Starting {gunicorn.line}." in people.log
-        nodes = json.loads(people.get("/api/v1/nodes")[1])["nodes"]
+    with StatusApiProcess(process.settings, tmp_path, environ=gunicorn.environ) as status_api:
+        status_api.wait_follows()
+        assert f"Starting {gunicorn.line}." in status_api.log
+        nodes = json.loads(status_api.get("/api/v1/nodes")[1])["nodes"]
         assert {"h1": True, "u1": False} == {node["node"]: node["open"] for node in nodes}
-        assert 0 == people.stop()[0]
+        assert 0 == status_api.stop()[0]
     assert 0 == process.stop()[0]
-    assert ("Traceback" in process.log, "Traceback" in people.log) == (False, False)
+    assert ("Traceback" in process.log, "Traceback" in status_api.log) == (False, False)

@@ -126,7 +126,7 @@ def test_x38_many_at_once_get_the_same_answer(extender):
     checked(answers[0], names)
 
 
-def test_x58_metrics_can_be_read_under_load(extender, people):
+def test_x58_metrics_can_be_read_under_load(extender, status_api):
     stop = threading.Event()
 
     def load():
@@ -136,7 +136,7 @@ def test_x58_metrics_can_be_read_under_load(extender, people):
     thread = threading.Thread(target=load)
     thread.start()
     try:
-        texts = [people.get("/metrics")[1] for _ in range(5)]
+        texts = [status_api.get("/metrics")[1] for _ in range(5)]
     finally:
         stop.set()
         thread.join()

@@ -7,16 +7,16 @@ import time
 import msgspec
 import pytest
 
-from extender.services import build
-from extender.settings import Settings
-from extender.source import Sync
-from extender.verbs.dispatch import answer_filter
+from extender.config.settings import Settings
+from extender.process.services import build
+from extender.verbs.filter import answer_filter
+from extender.verbs.source import Sync
 from kube import contract
 from kube.times import format_micro_time, format_time
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node_json, pod_json
 from tests.scripted.extender_process import ORDINARY_POD, ExtenderProcess
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.chaos.paths import Path
 from tools.fakes.api_server import FakeApiServer
 from tools.kit.waiting import wait_until
@@ -65,10 +65,10 @@ def test_a_lag_of_seconds_shows_in_readyz_and_the_metrics_and_goes_with_it(api, 
     config = {"heartbeat": {"limitSeconds": 40}, "outlets": {"nodeCondition": {"enabled": False}}}
     with (
         ExtenderProcess(api, tmp_path, config=config) as extender,
-        PeopleProcess(extender.settings, tmp_path) as people,
+        StatusApiProcess(extender.settings, tmp_path) as status_api,
     ):
         extender.wait_ready()
-        people.wait_follows()
+        status_api.wait_follows()
         api.wait_watchers(5)
         api.hold_events()
         renew(api)
@@ -77,13 +77,13 @@ def test_a_lag_of_seconds_shows_in_readyz_and_the_metrics_and_goes_with_it(api, 
         time.sleep(LATE_S)
         meanwhile = extender.filter(["h0"]).NodeNames
         api.release_events()
-        for program in (extender, people):
+        for program in (extender, status_api):
             # Conditions are written to the second.
             wait_until(lambda program=program: LATE_S <= lag_s(program, *CACHES) < LATE_S + 6, "the lag", timeout_s=5)
-        lines = people.get("/metrics")[1].splitlines()
+        lines = status_api.get("/metrics")[1].splitlines()
         told = [line for line in lines if line.startswith('readygate_cache_lag_seconds{cache="leases"}')]
         wait_until(lambda: extender.filter(["h0"]).NodeNames == [], "the change", timeout_s=5)
-        for program in (extender, people):
+        for program in (extender, status_api):
             # The middle one of the last fifteen: some more have to come.
             wait_until(lambda program=program: renew(api) or lag_s(program) < 1, "the lag's end", timeout_s=10)
     assert (["h0"], True) == (meanwhile, float(told[0].split()[-1]) >= LATE_S)

@@ -14,7 +14,7 @@ import yaml
 from extender.outlets.kick import REMEDY
 from tests.extender.builders import lease_json, node_json, owner, pod_json
 from tests.scripted.extender_process import ExtenderProcess
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.fakes.api_server import FakeApiServer
 from tools.kit.pid import children
 from tools.kit.programs import CHECKOUT
@@ -45,13 +45,13 @@ def test_a_life_that_begins_without_an_api_server(tmp_path):
             is_not_ready_and_says_so_once(process, api)
             api.cut_connections()
             process.wait_ready(timeout_s=30)
-            people = leave.enter_context(PeopleProcess(process.settings, tmp_path))
+            status_api = leave.enter_context(StatusApiProcess(process.settings, tmp_path))
             holds_daemonset_pods_back_as_configured(process)
             kicks_once_for_what_another_process_may_have_refused(api)
             kicks_what_was_refused_after_the_flip(process, api)
-            repeats_a_kick_until_it_is_taken(process, people, api)
-            ends_a_kick_at_once_where_the_right_is_missing(process, people, api)
-            shows_heartbeats(people, api)
+            repeats_a_kick_until_it_is_taken(process, status_api, api)
+            ends_a_kick_at_once_where_the_right_is_missing(process, status_api, api)
+            shows_heartbeats(status_api, api)
             keeps_its_verdicts_while_the_api_server_is_away(process, api)
             ends_cleanly_with_an_idle_connection(process)
             assert "Traceback" not in process.log
@@ -91,34 +91,34 @@ def kicks_what_was_refused_after_the_flip(process, api):
     assert sent[1].at - sent[0].at > 0.9
 
 
-def repeats_a_kick_until_it_is_taken(process, people, api):
+def repeats_a_kick_until_it_is_taken(process, status_api, api):
     api.put(pod_json("u1", Ready="False"))
     process.wait(lambda: process.filter(["u1"]).NodeNames == [])
     api.answer_next(500, reason="InternalError", method="PATCH", times=2)
     api.put(pod_json("u1"))
     api.wait_requests(2 + 4, is_kick)
-    process.wait(lambda: 'readygate_kicks_total{result="ServerError"} 2.0' in people.get("/metrics")[1])
+    process.wait(lambda: 'readygate_kicks_total{result="ServerError"} 2.0' in status_api.get("/metrics")[1])
 
 
-def ends_a_kick_at_once_where_the_right_is_missing(process, people, api):
+def ends_a_kick_at_once_where_the_right_is_missing(process, status_api, api):
     before = len([request for request in api.requests if is_kick(request, "u2")])
     api.put(pod_json("u2", Ready="False"))
     process.wait(lambda: process.filter(["u2"]).NodeNames == [])
     api.answer_next(403, reason="Forbidden", method="PATCH", times=1)
     api.put(pod_json("u2"))
     api.wait_requests(before + 1, lambda request: is_kick(request, "u2"))
-    process.wait(lambda: 'readygate_kicks_total{result="Forbidden"} 1.0' in people.get("/metrics")[1])
+    process.wait(lambda: 'readygate_kicks_total{result="Forbidden"} 1.0' in status_api.get("/metrics")[1])
     assert REMEDY in process.log
 
 
-def shows_heartbeats(people, api):
+def shows_heartbeats(status_api, api):
     api.put(lease_json("h1", "2026-01-01T00:00:00.000000Z"))
 
     def age():
-        nodes = {entry["node"]: entry for entry in json.loads(people.get("/api/v1/nodes")[1])["nodes"]}
+        nodes = {entry["node"]: entry for entry in json.loads(status_api.get("/api/v1/nodes")[1])["nodes"]}
         return nodes["h1"]["heartbeatAgeSeconds"]
 
-    people.wait(lambda: age() is not None)
+    status_api.wait(lambda: age() is not None)
 
 
 def keeps_its_verdicts_while_the_api_server_is_away(process, api):

@@ -7,7 +7,7 @@ import pytest
 
 from tests.extender.builders import node_json, pod_json
 from tests.scripted.extender_process import ExtenderProcess
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tests.scripted.test_extender_crowds import memory_mib
 from tools.fakes.api_server import FakeApiServer
 from tools.kit.pid import children
@@ -25,11 +25,11 @@ def both(tmp_path):
         api.put(pod_json("h1"))
         with (
             ExtenderProcess(api, tmp_path) as extender,
-            PeopleProcess(extender.settings, tmp_path, people={"port": 0}) as people,
+            StatusApiProcess(extender.settings, tmp_path, status_api={"port": 0}) as status_api,
         ):
             extender.wait_ready()
-            people.wait_follows()
-            yield extender, people
+            status_api.wait_follows()
+            yield extender, status_api
 
 
 def call(number):
@@ -41,12 +41,12 @@ def call(number):
 
 
 def test_pods_with_the_longest_names_that_are_refused_unknown_nodes_fill_no_memory(both):
-    extender, people = both
-    pids = {"worker": children(extender.process.pid)[0], "people": children(people.process.pid)[0]}
+    extender, status_api = both
+    pids = {"worker": children(extender.process.pid)[0], "status-api": children(status_api.process.pid)[0]}
     idle_mib = {name: memory_mib(pid, "VmRSS") for name, pid in pids.items()}
 
     def is_remembered(number):
-        status, told = people.get(f"/api/v1/pods/{'n' * 63}/{number:0253}")
+        status, told = status_api.get(f"/api/v1/pods/{'n' * 63}/{number:0253}")
         return status == 200 and bool(json.loads(told).get("uid"))
 
     with socket.create_connection(("127.0.0.1", extender.port), timeout=20) as sock:

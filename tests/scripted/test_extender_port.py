@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tests.scripted.tls import make_authority
 from tests.scripted.tls_extender import TlsExtender, client_of
 from tools.fakes.api_server import FakeApiServer
@@ -62,7 +62,7 @@ def python_of_anybody() -> tuple[str, dict[str, str]]:
 def is_readable(candidate: tuple[str, dict[str, str]]) -> bool:
     python, more = candidate
     # By env: setpriv itself still finds its way through any folder.
-    command = [*as_user(USER), "env", python, "-c", "import extender.process.worker, extender.people.server"]
+    command = [*as_user(USER), "env", python, "-c", "import extender.process.worker, extender.web.server"]
     environ = {**os.environ, **python_environ(), **more}
     done = subprocess.run(command, cwd="/", env=environ, timeout=60, check=False, capture_output=True)
     return done.returncode == 0
@@ -243,17 +243,17 @@ def test_a_certificate_that_was_renewed_is_shown(process, folder, tmp_path_facto
     other = make_authority(tmp_path_factory.mktemp("other"))
     for name in ("server.crt", "server.key"):
         put(folder / name, (other.folder / name).read_bytes())
-    process.wait(lambda: "TLS certificates loaded anew" in process.log, timeout_s=20)
+    process.wait(lambda: "TLS certificates loaded again" in process.log, timeout_s=20)
     process.trusted = other.folder
     assert ["h1"] == process.filter(["h1", "u1"]).NodeNames
 
 
 def test_people_follow_over_the_socket_without_any_right(process, folder):
     launch = functools.partial(launched, as_user(USER), folder)
-    with PeopleProcess(process.settings, folder, launch=launch) as people:
-        people.wait_follows()
-        assert NOBODY_SPECIAL == rights(people.process.pid)
-        people.stop()
+    with StatusApiProcess(process.settings, folder, launch=launch) as status_api:
+        status_api.wait_follows()
+        assert NOBODY_SPECIAL == rights(status_api.process.pid)
+        status_api.stop()
     place = folder / "shared" / "feed"
     assert [(USER, USER, 0o700), (USER, USER, 0o600)] == [
         (found.st_uid, found.st_gid, found.st_mode & 0o777) for found in ((place).stat(), (place / "socket").stat())

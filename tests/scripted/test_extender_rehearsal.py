@@ -6,8 +6,8 @@ import sys
 import pytest
 import yaml
 
-from extender.process import rehearsal
-from extender.settings import parse
+from extender.config.settings import parse
+from extender.process import dry_start
 from tests.extender.builders import node_json, pod_json
 from tools.fakes.api_server import FakeApiServer
 
@@ -43,5 +43,5 @@ def test_it_says_what_it_would_decide_and_leaves_no_trace(api, tmp_path):
 def test_without_an_api_server_it_says_what_it_could_not_read(api, tmp_path):
     settings = parse(yaml.safe_dump(configuration(api, tmp_path)))
     api.refuse()
-    with pytest.raises(rehearsal.StartError, match=r"no verdict within 0.5 s, not read: pods, nodes, leases"):
-        rehearsal.rehearse(settings, limit_s=0.5)
+    with pytest.raises(dry_start.StartError, match=r"no verdict within 0.5 s, not read: pods, nodes, leases"):
+        dry_start.rehearse(settings, limit_s=0.5)

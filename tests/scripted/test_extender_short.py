@@ -38,7 +38,7 @@ def test_a_reload_that_cannot_begin_a_worker_leaves_the_one_that_answers(process
     master, before = process.process.pid, children(process.process.pid)
     limits = leave(master, SPARE)
     os.kill(master, signal.SIGHUP)
-    process.wait(lambda: "no worker can be begun" in process.log)
+    process.wait(lambda: "no worker can be started" in process.log)
     assert (before, ["h1"]) == (children(master), process.filter(["h1"]).NodeNames)
     resource.prlimit(master, resource.RLIMIT_NOFILE, limits)
     os.kill(master, signal.SIGHUP)
@@ -50,8 +50,8 @@ def test_a_worker_that_dies_then_is_followed_when_there_is_something_for_another
     master = process.process.pid
     limits = leave(master, 0)  # the dead one gives back two
     os.kill(children(master)[0], signal.SIGKILL)
-    process.wait(lambda: "no worker can be begun" in process.log)
+    process.wait(lambda: "no worker can be started" in process.log)
     resource.prlimit(master, resource.RLIMIT_NOFILE, limits)
     process.wait(lambda: len(children(master)) == 1)
     process.wait_ready()
-    assert (["h1"], 1) == (process.filter(["h1"]).NodeNames, process.log.count("no worker can be begun"))
+    assert (["h1"], 1) == (process.filter(["h1"]).NodeNames, process.log.count("no worker can be started"))

@@ -162,15 +162,15 @@ def test_half_handshakes_are_cut_at_their_deadline_however_their_bytes_drip(proc
 
 def test_x57_a_new_certificate_and_a_new_client_ca_without_a_restart(process, disk, ours, theirs):
     """A kept connection goes on. Between two files the pair of before is served."""
-    loaded = process.log.count("TLS certificates loaded anew")
+    loaded = process.log.count("TLS certificates loaded again")
     kept = http.client.HTTPSConnection("127.0.0.1", process.port, context=client_of(ours, (ours, "scheduler")))
     assert 200 == status_on(kept)
     shutil.copy(theirs / "server.crt", disk / "server.crt")
-    process.wait(lambda: "keeping the TLS certificates of before" in process.log, timeout_s=15)
+    process.wait(lambda: "keeping the previous TLS certificates" in process.log, timeout_s=15)
     assert 200 == asked(process, client_of(ours, (ours, "scheduler")))
     for name in ("server.key", "ca.crt"):
         shutil.copy(theirs / name, disk / name)
-    process.wait(lambda: process.log.count("TLS certificates loaded anew") > loaded, timeout_s=15)
+    process.wait(lambda: process.log.count("TLS certificates loaded again") > loaded, timeout_s=15)
     process.trusted = theirs
     assert 200 == status_on(kept)
     assert [200, "refused"] == [

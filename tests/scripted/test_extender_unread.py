@@ -70,7 +70,7 @@ def start(api, tmp_path, pipe):
 
 PROGRAMS = [
     pytest.param("extender", "listen", id="what answers kube-scheduler"),
-    pytest.param("extender.people", "people", id="what answers people"),
+    pytest.param("extender.web", "statusApi", id="the status API"),
 ]
 
 

@@ -15,7 +15,7 @@ from tests.contract import mutations
 from tests.contract.bad_bodies import BAD_BODIES
 from tests.contract.go_types import read_binding_result, read_preemption_result, read_priorities
 from tests.scripted.extender_process import ORDINARY_POD
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.kit.scope import draws
 
 META = {"Pods": [{"UID": "a"}], "NumPDBViolations": 1}
@@ -23,7 +23,7 @@ WHOLE = {"Pods": [{"metadata": {"uid": "a", "labels": None}}], "NumPDBViolations
 NO_VICTIMS = {"Pods": [], "NumPDBViolations": 0}
 EXEMPT_POD = {"metadata": {"name": "x", "namespace": "kube-system"}}
 BODIES = draws(100, 400)
-BODIES_PEOPLE = 40  # their process takes a small part of a processor only
+BODIES_STATUS_API = 40  # their process takes a small part of a processor only
 
 
 def preempted(asked, *, meta=None, whole=None, pod=ORDINARY_POD):
@@ -108,7 +108,7 @@ def test_mutated_bodies_never_fail_on_our_side(asked, seed, path):
         "/preempt": (mutations.PREEMPTIONS, read_preemption_result),
         "/prioritize": (mutations.SEEDS, read_priorities),
     }[path]
-    for number in range(BODIES_PEOPLE if isinstance(asked, PeopleProcess) else BODIES):
+    for number in range(BODIES_STATUS_API if isinstance(asked, StatusApiProcess) else BODIES):
         body = mutations.body(chance, seeds)
         connection.request("POST", path, body)
         response = connection.getresponse()

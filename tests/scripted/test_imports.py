@@ -8,15 +8,22 @@ import pytest
 from tools.kit.programs import CHECKOUT, python_environ
 
 HTTP_FOR_PEOPLE = {"flask", "werkzeug", "jinja2", "prometheus_client"}
-API_SERVER = {"urllib3", "kubernetes", "kube.client", "kube.reflector", "extender.services", "extender.decider"}
-LOOP = {"httptools", "extender.serve.loop", "extender.process"}
+API_SERVER = {
+    "urllib3",
+    "kubernetes",
+    "kube.client",
+    "kube.reflector",
+    "extender.process.services",
+    "extender.cluster.decider",
+}
+LOOP = {"httptools", "extender.serve.loop", "extender.process.server", "extender.process.worker"}
 
 
 @pytest.mark.parametrize(
     ("module", "conf", "without"),
     [
         pytest.param("extender.process.server", "extender/process/gunicorn.conf.py", HTTP_FOR_PEOPLE, id="scheduler"),
-        pytest.param("extender.people.server", "extender/people/gunicorn.conf.py", API_SERVER | LOOP, id="people"),
+        pytest.param("extender.web.server", "extender/web/gunicorn.conf.py", API_SERVER | LOOP, id="status API"),
     ],
 )
 def test_a_process_loads_only_what_it_needs(module, conf, without):

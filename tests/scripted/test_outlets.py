@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from extender.cluster import observed
-from extender.outlet_settings import Events, NodeCondition, Outlets
+from extender.config.outlets import Events, NodeCondition, Outlets
 from extender.outlets.writers import Writers
 from kube import contract, paths
 from kube.client import Client
@@ -45,7 +45,7 @@ class Replica:
             thread.stop()
 
     def said(self, outlet):
-        return self.writers.said()[outlet].results
+        return self.writers.counts()[outlet][0]
 
 
 @contextmanager

@@ -7,8 +7,8 @@ import pytest
 
 from kube import listing, paths, reflector
 from kube.client import Client
-from kube.peers import Peers
 from kube.reflector import ListerWatcher, Reflector
+from kube.server_health import ServerHealth
 from tests.scripted.following import Node, Recorder, cut_short, following, node
 from tools.fakes.api_server import FakeApiServer
 from tools.kit.clock import Clock
@@ -135,7 +135,7 @@ def test_an_empty_200_in_answer_to_a_watch_is_a_watch_that_ended_at_once(api):
 
 def test_one_who_hears_from_the_server_wakes_the_others(api):
     """The other would wait for minutes: each look at its clock is past the first minute, and its server asks anew."""
-    peers, clock = Peers(), itertools.count(step=100)
+    peers, clock = ServerHealth(), itertools.count(step=100)
     client = Client(api.connection(), user_agent="t")
     other = Reflector(
         ListerWatcher(client, paths.nodes(), Node), Recorder(), name="other", peers=peers, monotonic=clock.__next__

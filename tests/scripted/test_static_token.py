@@ -12,7 +12,7 @@ from cli.doctor.examine import examine
 from tests.cli.doctor import facts
 from tests.extender.builders import node_json, pod_json
 from tests.scripted.extender_process import ExtenderProcess
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tests.scripted.test_static_credentials import HOUR_S, token
 from tests.scripted.tls import make_authority
 from tools.fakes.api_server import FakeApiServer
@@ -34,17 +34,17 @@ def put(path, text):
     new.rename(path)
 
 
-def gates(people):
-    return json.loads(people.get("/api/v1/gates")[1])
+def gates(status_api):
+    return json.loads(status_api.get("/api/v1/gates")[1])
 
 
-def left_s(people):
-    return gates(people)["credentialsLeftSeconds"]
+def left_s(status_api):
+    return gates(status_api)["credentialsLeftSeconds"]
 
 
-def timestamps(people):
+def timestamps(status_api):
     """When the token was issued and when it ends, as Prometheus reads it."""
-    page = people.get("/metrics")[1]
+    page = status_api.get("/metrics")[1]
     pattern = r"^readygate_credentials_%s_timestamp_seconds (\S+)$"
     return [float(re.search(pattern % name, page, re.MULTILINE)[1]) for name in ("issued", "expiry")]
 
@@ -67,15 +67,15 @@ def test_failed_renewals_are_reported_before_the_end_and_a_renewed_token_is_used
         files = {"server": api.url, "tokenFile": str(file), "caFile": str(authority.folder / "ca.crt")}
         with (
             ExtenderProcess(api, tmp_path, config={"kubernetes": files}) as extender,
-            PeopleProcess(extender.settings, tmp_path) as people,
+            StatusApiProcess(extender.settings, tmp_path) as status_api,
         ):
             extender.wait_ready()
-            people.wait_follows()
+            status_api.wait_follows()
             workers = children(extender.process.pid)
-            issued, ends = timestamps(people)
+            issued, ends = timestamps(status_api)
             assert abs(time.time() - 13 * HOUR_S - issued) < SLACK_S
-            assert ends - issued == gates(people)["credentialsLifeSeconds"] == DAY_S
-            assert findings(gates(people)) == [("warning", "token-ends")]
+            assert ends - issued == gates(status_api)["credentialsLifeSeconds"] == DAY_S
+            assert findings(gates(status_api)) == [("warning", "token-ends")]
 
             api.tokens = {new}  # the old one has ended
             seen = len(api.requests)
@@ -84,6 +84,6 @@ def test_failed_renewals_are_reported_before_the_end_and_a_renewed_token_is_used
             put(file, new)
             api.put(pod_json("u1"))
             extender.wait(lambda: extender.filter(["h1", "u1"]).NodeNames == ["h1", "u1"])
-            people.wait(lambda: left_s(people) > DAY_S - SLACK_S)
-            assert findings(gates(people)) == []
+            status_api.wait(lambda: left_s(status_api) > DAY_S - SLACK_S)
+            assert findings(gates(status_api)) == []
             assert workers == children(extender.process.pid)

@@ -9,7 +9,7 @@ import pytest
 from tests.contract.wire_cases import CASES, GET
 from tests.extender.builders import node_json, pod_json
 from tests.scripted.extender_process import ExtenderProcess
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.fakes.api_server import FakeApiServer
 
 
@@ -20,12 +20,12 @@ def listeners(tmp_path_factory):
     with FakeApiServer() as api:
         api.put(node_json("h1", Ready="True"))
         api.put(pod_json("h1"))
-        with ExtenderProcess(api, folder) as extender, PeopleProcess(extender.settings, folder) as people:
+        with ExtenderProcess(api, folder) as extender, StatusApiProcess(extender.settings, folder) as status_api:
             extender.wait_ready()
-            people.wait_follows()
-            yield extender, people
-            assert [(200,), (200,)] == [statuses(listener, GET) for listener in (extender, people)]
-            assert ("Traceback" in extender.log, "Traceback" in people.log) == (False, False)
+            status_api.wait_follows()
+            yield extender, status_api
+            assert [(200,), (200,)] == [statuses(listener, GET) for listener in (extender, status_api)]
+            assert ("Traceback" in extender.log, "Traceback" in status_api.log) == (False, False)
 
 
 def statuses(listener, data):
@@ -49,5 +49,5 @@ def statuses(listener, data):
 
 @pytest.mark.parametrize("case", CASES, ids=[case.what for case in CASES])
 def test_both_listeners_answer(listeners, case):
-    expected = {"verbs": case.verbs, "people": case.people}
+    expected = {"verbs": case.verbs, "status-api": case.status_api}
     assert expected == {name: statuses(listener, case.data) for name, listener in zip(expected, listeners, strict=True)}

@@ -41,7 +41,7 @@ class Api:
 class Arm:
     """A running extender. url: of its filter. decides: whether its answers are verdicts, worth comparing.
 
-    config, pages_url: its configuration file, and where readygate-people listens if it is started with that.
+    config, pages_url: its configuration file, and where readygate-status-api listens if it is started with that.
     """
 
     name: str
@@ -135,10 +135,10 @@ def start_readygate(
     sections: others of its configuration, by their keys.
     """
     in_pod = api.service_account is not None
-    people_port = free_port()
+    status_api_port = free_port()
     settings = {
         "listen": {"address": "127.0.0.1", "port": free_port()},
-        "people": {"address": "127.0.0.1", "port": people_port},
+        "statusApi": {"address": "127.0.0.1", "port": status_api_port},
         "feed": {"socket": str(WORK / "feed" / f"{name}.sock")},
         "kubernetes": {"kubeconfig": None if in_pod else str(api.kubeconfig)},
         "heartbeat": {"limitSeconds": lease_limit_s},
@@ -149,14 +149,14 @@ def start_readygate(
     words = ["tools.bench.as_pod", str(api.service_account)] if in_pod else ["extender"]
     program = Program(words, settings, WORK, name=name, environ=in_pod_environ(api), launch=Measured)
     program.start()
-    pages_url = f"http://127.0.0.1:{people_port}"
+    pages_url = f"http://127.0.0.1:{status_api_port}"
     return Arm(name, program.process, f"{program.url}/filter", config=program.config, pages_url=pages_url)
 
 
-def start_people(arm: Arm) -> Measured:
-    """The process that shows people what this extender decides, ready; its memory and time are its own."""
-    argv = [sys.executable, "-m", "extender.people", "--config", str(arm.config)]
-    child = Measured("people", argv, cwd=WORK, environ=python_environ())
+def start_status_api(arm: Arm) -> Measured:
+    """The process of the status API of this extender, ready; its memory and time are its own."""
+    argv = [sys.executable, "-m", "extender.web", "--config", str(arm.config)]
+    child = Measured("status-api", argv, cwd=WORK, environ=python_environ())
     child.start()
     try:
         child.wait_ready(lambda: fetch(f"{arm.pages_url}/readyz")[0] == HTTPStatus.OK, timeout_s=SYNC_LIMIT_S)

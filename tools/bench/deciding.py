@@ -11,7 +11,7 @@ from extender.policy.damping import Damping
 from extender.policy.decide import decide
 from extender.policy.evidence import Surroundings
 from extender.policy.gates import Gate
-from extender.policy.ledger import Ledger
+from extender.policy.memory import DecisionMemory
 from extender.policy.storm import StormRule
 from tests.extender.policy.cluster import Cluster
 
@@ -35,10 +35,10 @@ def anew_ms(world: Cluster, *, first: bool, times: int = 5) -> list[float]:
     evidence = {name: world.evidence(name) for name in world.nodes}
     took = []
     for number in range(times):
-        ledger = Ledger() if first else world.ledger
+        previous = DecisionMemory() if first else world.previous
         around = Surroundings({f"nobody{number}": None})
         began = time.thread_time()
-        decide(world.rules, ledger, evidence, around, monotonic=world.monotonic, wall=world.wall)
+        decide(world.rules, previous, evidence, around, monotonic=world.monotonic, wall=world.wall)
         took.append((time.thread_time() - began) * 1e3)
     return took
 
@@ -53,11 +53,11 @@ def event_us(world: Cluster, events: int = 200) -> list[float]:
         evidence = {name: world.evidence(name)}
         began = time.thread_time()
         decided = decide(
-            world.rules, world.ledger, evidence, world.surroundings, monotonic=world.monotonic, wall=world.wall
+            world.rules, world.previous, evidence, world.surroundings, monotonic=world.monotonic, wall=world.wall
         )
         took.append((time.thread_time() - began) * 1e6)
         world.board.swap(decided.snapshot)
-        world.ledger.keep(decided)
+        world.previous.keep(decided)
         world.changed = {}
     return took
 

@@ -49,7 +49,7 @@ TARGETS = {
     "cold_start_5000_rss_mib": Target(128.0),
     "stalled_200_filter_p99_ms": Target(50.0),
     "stalled_200_failed": Target(0),
-    "people_4_filter_p99_ratio": Target(1.1),
+    "status_api_4_filter_p99_ratio": Target(1.1),
     "rate_5000_p50_ms": Target(2.0),
     "rate_5000_p99_ms": Target(5.0),
     "rate_5000_calls_s": Target(500, at_least=True),

@@ -8,14 +8,14 @@ import json
 import time
 from collections.abc import Callable
 
-from extender.counts import Counts, RequestResult
 from extender.policy.decision import Decision, GateState
 from extender.policy.exempt import Rules
 from extender.policy.pods import Classes, PodClass
 from extender.policy.reasons import CLOSED_UNHEALTHY
 from extender.policy.snapshot import Board, Snapshot
-from extender.source import Sync
-from extender.verbs.dispatch import answer_filter
+from extender.verbs.counts import Counts, RequestResult
+from extender.verbs.filter import answer_filter
+from extender.verbs.source import Sync
 from extender.why.attempts import Attempts
 from extender.why.journal import Journal
 from extender.why.pods import PODS_MAX

@@ -16,14 +16,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from extender import settings
-from extender.counts import RequestResult
-from extender.policy.spelling import Sorted
-from extender.services import build
-from extender.source import Source
+from extender.config import settings
+from extender.policy.encoded_names import Sorted
+from extender.process.services import build
 from extender.verbs import wire
-from extender.verbs.dispatch import answer_filter
+from extender.verbs.counts import RequestResult
+from extender.verbs.filter import answer_filter
 from extender.verbs.pods import mask_of
+from extender.verbs.source import Source
 from kube.auth import in_cluster
 from tools.bench.figures import median
 

@@ -15,16 +15,16 @@ from gunicorn.app.base import Application
 from gunicorn.asgi.parser import ParseError, PythonProtocol
 from httptools import HttpParserError
 
-from extender.foreground import listen, run
+from extender.config.settings import parse
 from extender.policy.snapshot import INHERITED_KICKS
 from extender.process.arbiter import Master
+from extender.process.foreground import listen, run
+from extender.process.services import Services
 from extender.serve import connection, loop
 from extender.serve.http import Heads, Reader, Request
 from extender.serve.loop import Loop
 from extender.serve.routes import Routes
-from extender.services import Services
-from extender.settings import parse
-from extender.verbs.dispatch import answer_filter
+from extender.verbs.filter import answer_filter
 from tests.extender.builders import node, pod
 from tools.bench.asking import node_name
 from tools.bench.filter_latency import NODES

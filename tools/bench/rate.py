@@ -1,4 +1,4 @@
-"""Calls without a pause: of 5,000 names over one connection, and over eight beside people and Prometheus; 64 at once;
+"""Calls without a pause: of 5,000 names over one connection, and over eight with status API and Prometheus; 64 at once;
 of the most names that there may be in a cluster whose nodes are all asked about; beside a crowd that asks as much."""
 
 import threading
@@ -39,8 +39,8 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
             arms.wait_synced(arm)
             progress(f"rate: one connection, {seconds:.0f} s")
             (one,) = _call(binary, arm, seconds, connections=1)
-            with arms.start_people(arm), looking(arm.pages_url) as looked:
-                progress(f"rate: {CONNECTIONS} connections beside people, {seconds:.0f} s")
+            with arms.start_status_api(arm), looking(arm.pages_url) as looked:
+                progress(f"rate: {CONNECTIONS} connections beside the status API, {seconds:.0f} s")
                 many = _call(binary, arm, seconds, connections=CONNECTIONS)
             progress(f"rate: {AT_ONCE} calls at once, {SHORT_S:.0f} s")
             options = {"names": AT_ONCE_NAMES, "nodes": NODES, "connections": AT_ONCE}

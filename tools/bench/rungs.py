@@ -10,10 +10,10 @@ import threading
 from http import HTTPStatus
 from typing import Any
 
-from extender.counts import Lost
 from extender.serve.http import Answer, Request
 from extender.serve.loop import Loop
 from extender.serve.routes import Given
+from extender.verbs.counts import Lost
 
 REPLY = b'{"Nodes":null,"NodeNames":["one"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}'
 CHORES_EVERY_S = 1.0

@@ -27,7 +27,7 @@ PLACE = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 BEFORE = {
     "stalled_200_failed": "48 of 207",
     "stalled_200_filter_p99_ms": "1,000",
-    "people_4_filter_p99_ratio": "30",
+    "status_api_4_filter_p99_ratio": "30",
     "stop_silent_s": "5.2",
     "killed_worker_served_s": "-",
     "killed_master_free_s": "-",
@@ -42,7 +42,7 @@ BEFORE = {
 UNKIND = {
     "stalled_200_failed": "calls that fail beside 200 clients that do not finish, all four kinds",
     "stalled_200_filter_p99_ms": "p99 of a call beside them, worst kind, ms",
-    "people_4_filter_p99_ratio": "p99 of a call beside four readers of `/api/v1/nodes`, to p99 without them",
+    "status_api_4_filter_p99_ratio": "p99 of a call beside four readers of `/api/v1/nodes`, to p99 without them",
     "stop_silent_s": "SIGTERM to exit with a silent connection, s",
     "killed_worker_served_s": "worker killed: until the next verdict, 5,000 nodes, s",
     "killed_master_free_s": "master killed: until the port is free and no worker left, s",

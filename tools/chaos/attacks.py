@@ -21,7 +21,7 @@ from tools.kit.waiting import wait_for
 from tools.soak import stage
 from tools.soak.rows import Trial
 from tools.testbed.plane.plane import Plane
-from tools.testbed.plane.programs import Extender, People
+from tools.testbed.plane.programs import Extender, StatusApi
 from tools.testbed.shared import bare
 
 MINUTES = 6.0  # all attacks in both modes
@@ -84,7 +84,7 @@ class Target:
         cluster.add_health_pods(self._closed, ready=False)
         cluster.add_health_pods(opened, ready=True)
         self.extender: Extender = cluster.start_extender()
-        self._status = People(cluster.plane, self.extender)
+        self._status = StatusApi(cluster.plane, self.extender)
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> Self:

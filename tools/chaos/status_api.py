@@ -1,6 +1,6 @@
 """The status API of 5,000 nodes, attacked by clients of every kind: it keeps its memory, and answers the probe."""
 
-from tests.scripted.people_attack import KERNEL_MIB, attack
+from tests.scripted.status_api_attack import KERNEL_MIB, attack
 from tools.soak.rows import Trial
 
 MINUTES = 2.0

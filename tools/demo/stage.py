@@ -14,7 +14,7 @@ from tools.kit.ports import free_port
 from tools.kit.programs import fetch, python_environ
 from tools.testbed.plane import identities, scheduler_config
 from tools.testbed.plane.plane import Plane
-from tools.testbed.plane.programs import Agent, Extender, People
+from tools.testbed.plane.programs import Agent, Extender, StatusApi
 from tools.testbed.shared import nameserver, obstacles
 from tools.testbed.shared.api import Object
 from tools.testbed.shared.binaries import Progress, kube_binaries
@@ -40,7 +40,7 @@ class Stage:
         self.folder = self.plane.folder
         self.agents: dict[str, Agent] = {}
         self.extender: Extender | None = None
-        self.people: People | None = None
+        self.status_api: StatusApi | None = None
         self._name_servers: dict[str, Child] = {}
 
     @property
@@ -60,7 +60,7 @@ class Stage:
         self.plane.check()
         for agent in self.agents.values():
             agent.process.check()
-        for program in (self.extender, self.people):
+        for program in (self.extender, self.status_api):
             if program:
                 program.process.check()
 
@@ -86,8 +86,8 @@ class Stage:
         """The extender, kube-scheduler with a configuration that names it, and what shows people the decisions."""
         self.extender = Extender(self.plane, heartbeat={"limitSeconds": LEASE_LIMIT_S}, kick={"repeatAfterSeconds": 2})
         config = self.plane.scheduler_config([scheduler_config.extender(self.extender.url, mode="enforce")])
-        self.people = People(self.plane, self.extender)
-        starts = [self.extender.start, self.people.start, lambda: self.plane.start_scheduler(config)]
+        self.status_api = StatusApi(self.plane, self.extender)
+        starts = [self.extender.start, self.status_api.start, lambda: self.plane.start_scheduler(config)]
         with ThreadPoolExecutor(len(starts)) as pool:
             for done in [pool.submit(start) for start in starts]:
                 done.result()
@@ -239,7 +239,7 @@ class Stage:
 
     def evidence(self, node: str) -> str | None:
         """Why the extender keeps the node closed, once it names a check: the last column of `readygate status`."""
-        status, body = fetch(f"{self.people.url}/api/v1/nodes") if self.people else (0, "")
+        status, body = fetch(f"{self.status_api.url}/api/v1/nodes") if self.status_api else (0, "")
         found = (
             [seen["evidence"] for seen in json.loads(body)["nodes"] if seen["node"] == node] if status == 200 else []
         )
@@ -260,10 +260,10 @@ class Stage:
         return [
             ("first, in another terminal: kubectl, readygate and $DEMO", f". {self.shell_file}"),
             ("all pods, and what becomes of them", "kubectl get pods -A -o wide --watch"),
-            ("the verdict on every node", f"readygate status --server {self.people.url}"),
+            ("the verdict on every node", f"readygate status --server {self.status_api.url}"),
             ("break node-2", "chmod -x $DEMO/node-2/cni/bin/bridge"),
             ("new pods go elsewhere", "kubectl scale deployment web --replicas=30"),
             ("mend it: it is open again", "chmod +x $DEMO/node-2/cni/bin/bridge"),
             ("why pods were pending", "kubectl get events --field-selector reason=FailedScheduling"),
-            ("the extender's metrics", f"curl -s {self.people.url}/metrics"),
+            ("the extender's metrics", f"curl -s {self.status_api.url}/metrics"),
         ]

@@ -24,7 +24,7 @@ HOST_TESTS = {
     "serve": ("tests/hosts/deployment/test_deploy.py", "tests/hosts/deployment/test_static.py"),
     "agent": ("tests/hosts/test_hosts_cluster.py", "tests/hosts/service", "tests/hosts/deployment/test_fault.py"),
     "kube": ("tests/hosts/deployment/test_deploy.py", "tests/hosts/test_hosts_node_plugin.py"),
-    "cli": ("tests/hosts/deployment/test_people.py",),
+    "cli": ("tests/hosts/deployment/test_status_api.py",),
 }
 GUESSED_S = 2.0
 """Assumed time of a test that was never measured."""

@@ -35,7 +35,7 @@ SECTIONS = {
     "0-agent": ("tests/agent/",),
     "0-cli": ("tests/cli/",),
     "0-tools": ("tests/tools/",),
-    "1-extender": ("tests/scripted/test_extender", "tests/scripted/test_kick", "tests/scripted/test_people"),
+    "1-extender": ("tests/scripted/test_extender", "tests/scripted/test_kick", "tests/scripted/test_status_api"),
     "1-rest": ("tests/scripted/",),
     "2-plane": ("tests/plane/",),
 }

@@ -5,7 +5,7 @@ A change that only costs time or memory is no fault, unless a document promises 
 
 EQUIVALENT = {
     (
-        "extender/policy/brakes.py:_room_for_all:negated condition:2e230373:1"
+        "extender/policy/limits.py:_room_for_all:negated condition:2e230373:1"
     ): "returns False more often, and then the slower path finds the same nodes",
     (
         "extender/serve/loop.py:Loop.run:dropped statement:6fd1f5dd:1"

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from extender.why.history import EVENTS_MAX
 from extender.why.journal import STEPS_MAX
-from extender.why.memory import EVENTS_MAX
 from extender.why.pods import PODS_MAX
 from tests.extender.builders import pod_json
 from tests.scripted.extender_process import ExtenderProcess
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.bench.figures import median
 from tools.fakes.api_server import FakeApiServer
 from tools.soak import stage
@@ -30,7 +30,7 @@ NODES = 100
 # an hour and is renewed earlier.
 WATCH_ENDS, BOOKMARKS, TOKENS, FLIPS, CALLS = 288, 1440, 30, 100_000, 1_000_000
 LOOK_EVERY_S = 1.0
-PEOPLE_EVERY_S = 5.0
+STATUS_API_EVERY_S = 5.0
 TURN_PAUSE_S = 0.05  # between two turns of all nodes, so that each is decided on by itself
 LATE = 3  # times as long as a row lasts: what is not done by then is missing
 GROWTH_LIMIT_MIB = 1.0  # an hour of the day
@@ -182,7 +182,7 @@ class Cluster:
 
 
 @contextmanager
-def _both(folder: Path) -> Iterator[tuple[FakeApiServer, Cluster, ExtenderProcess, PeopleProcess]]:
+def _both(folder: Path) -> Iterator[tuple[FakeApiServer, Cluster, ExtenderProcess, StatusApiProcess]]:
     with FakeApiServer() as api:
         token = folder / "token"
         cluster = Cluster(api, token)
@@ -190,31 +190,31 @@ def _both(folder: Path) -> Iterator[tuple[FakeApiServer, Cluster, ExtenderProces
         config = {"kubernetes": {"kubeconfig": str(kubeconfig)}}
         with ExtenderProcess(api, folder, config=config) as extender:
             extender.wait_ready(30.0)
-            with PeopleProcess(extender.settings, folder) as people:
-                people.process.wait_ready(people.ready, timeout_s=20)
-                yield api, cluster, extender, people
+            with StatusApiProcess(extender.settings, folder) as status_api:
+                status_api.process.wait_ready(status_api.ready, timeout_s=20)
+                yield api, cluster, extender, status_api
 
 
 def hold(trial: Trial) -> None:
-    with _both(trial.folder) as (api, cluster, extender, people):
+    with _both(trial.folder) as (api, cluster, extender, status_api):
         part = trial.seconds / DAY_S
         # In a whole day each pod is a new one, and as many as are remembered came before; a shorter row has its part of
         # them, again and again: then the warm-up is shorter, too.
         pods = round(PODS_MAX * min(1.0, part) * 1.02)
         scheduler = Scheduler(extender.port, cluster.names, pods=math.inf if part >= 1 else pods)
         _warm_up(trial, cluster, scheduler, pods)
-        looks: dict[str, list[Look]] = {"extender": [], "people": []}
+        looks: dict[str, list[Look]] = {"extender": [], "status-api": []}
 
         def take_a_look() -> None:
             looks["extender"].append(look(stage.pids(extender)))
-            looks["people"].append(look(stage.pids(people)))
+            looks["status-api"].append(look(stage.pids(status_api)))
 
         def read_a_page() -> None:
             page = PAGES[asked.done % len(PAGES)]
-            if people.get(page)[0] != 200:
+            if status_api.get(page)[0] != 200:
                 scheduler.failures.append(f"no {page}")
 
-        asked = Duty("pages", max(1, int(trial.seconds / PEOPLE_EVERY_S)), PEOPLE_EVERY_S, read_a_page)
+        asked = Duty("pages", max(1, int(trial.seconds / STATUS_API_EVERY_S)), STATUS_API_EVERY_S, read_a_page)
         duties = [
             duty("calls", CALLS, part, lambda: scheduler.ask() and None),
             duty("flips", FLIPS, part, cluster.flip),
@@ -233,7 +233,7 @@ def hold(trial: Trial) -> None:
         _judge(trial, looks)
         trial.at_most(0, "answers that were wrong at the end", _wrong(cluster, scheduler), "")
         trial.at_most(0, "calls and pages that failed", len(scheduler.failures), "")
-        trial.at_most(0, "tracebacks", stage.tracebacks(extender) + stage.tracebacks(people), "")
+        trial.at_most(0, "tracebacks", stage.tracebacks(extender) + stage.tracebacks(status_api), "")
         scheduler.close()
         for text in scheduler.failures[:5]:
             trial.say(text)

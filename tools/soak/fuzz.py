@@ -16,14 +16,14 @@ from tests.contract.go_types import (
     read_preemption_result,
     read_priorities,
 )
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.soak import stage
 from tools.soak.rows import Progress, Trial
 
 REQUESTS = 1_000_000
 MINUTES = 60.0
 EVERY_NTH_WHOLE = 10  # of the requests is made up as a whole, the others are bodies for the verbs
-EVERY_NTH_PEOPLE = 25  # of the requests goes to the people's port, which is slower
+EVERY_NTH_STATUS_API = 25  # of the requests goes to the status API's port, which is slower
 EVERY_NTH_PAGE = 2  # of these asks for a page
 HANG_S = 1.0
 LOOK_EVERY = 1_000
@@ -52,18 +52,19 @@ VERBS = (
 def hold(trial: Trial) -> None:
     with (
         stage.extender(trial.folder, nodes=8) as (extender, _, _names),
-        PeopleProcess(extender.settings, trial.folder / "people") as people,
+        StatusApiProcess(extender.settings, trial.folder / "status-api") as status_api,
     ):
-        people.process.wait_ready(people.ready, timeout_s=20)
+        status_api.process.wait_ready(status_api.ready, timeout_s=20)
         ends = time.monotonic() + trial.seconds
         progress = Progress(trial.say)
-        senders = {"verbs": Sender(extender.port, trial.chance), "people": Sender(people.port, trial.chance)}
-        programs = {"verbs": extender, "people": people}
+        senders = {"verbs": Sender(extender.port, trial.chance), "status-api": Sender(status_api.port, trial.chance)}
+        programs = {"verbs": extender, "status-api": status_api}
         held_mib = {name: [stage.rss_mib(program)] for name, program in programs.items()}  # each LOOK_EVERY requests
         sent = 0
         while sent < REQUESTS and time.monotonic() < ends:
             sent += 1
-            senders["verbs" if sent % EVERY_NTH_PEOPLE else "people"].send(pages=not sent % EVERY_NTH_PEOPLE)
+            pages = not sent % EVERY_NTH_STATUS_API
+            senders["status-api" if pages else "verbs"].send(pages=pages)
             if sent % LOOK_EVERY == 0:
                 for name, program in programs.items():
                     held_mib[name].append(stage.rss_mib(program))

@@ -16,7 +16,7 @@ import yaml
 
 from tests.extender.builders import node_json, pod_json
 from tests.scripted.extender_process import ExtenderProcess
-from tests.scripted.people_process import PeopleProcess
+from tests.scripted.status_api_process import StatusApiProcess
 from tools.bench.figures import quantile
 from tools.fakes.api_server import FakeApiServer
 from tools.kit.pid import children
@@ -112,8 +112,8 @@ def extender(
         with process:
             process.wait_ready(30.0)
             if shipped:
-                people = beside.enter_context(PeopleProcess(process.settings, folder))
-                people.wait(people.ready, timeout_s=30.0)
+                status_api = beside.enter_context(StatusApiProcess(process.settings, folder))
+                status_api.wait(status_api.ready, timeout_s=30.0)
             yield process, api, names
 
 

@@ -3,8 +3,8 @@
 import time
 from pathlib import Path
 
-from extender import settings
-from extender.feed.mirror import Mirror
+from extender.config import settings
+from extender.feed.replica import Replica
 from tools.bench import arms
 from tools.bench.asking import node_name
 from tools.bench.figures import quantile
@@ -65,7 +65,7 @@ def hold(trial: Trial) -> None:
                 mirror.stop()
 
 
-def _load(trial: Trial, stub: Stub, arm: arms.Arm, mirror: Mirror) -> None:
+def _load(trial: Trial, stub: Stub, arm: arms.Arm, mirror: Replica) -> None:
     names = [node_name(number) for number in range(stage.NAMES)]
     caller = stage.Caller(int(arm.address.rpartition(":")[2]), names)
     turns, progress = Turns(stub, node_name(TURNED)), Progress(trial.say)
@@ -101,12 +101,12 @@ def judge_rates(trial: Trial, offered_per_s: float, applied_per_s: float, calls_
     trial.at_least(REALLY * CALLS_PER_S, "filter calls", calls_per_s, "1/s")
 
 
-def _follow(arm: arms.Arm) -> Mirror:
-    """What readygate-people follows, without its pages: it says what the caches have counted."""
+def _follow(arm: arms.Arm) -> Replica:
+    """What readygate-status-api follows, without its pages: it says what the caches have counted."""
     assert arm.config is not None
     loaded = settings.load(arm.config)
     socket = Path(loaded.feed.socket or "")
-    mirror = Mirror(socket, loaded)
+    mirror = Replica(socket, loaded)
     mirror.start()
     while not (mirror.board.filled and mirror.connected):
         arm.child.check()
@@ -114,6 +114,6 @@ def _follow(arm: arms.Arm) -> Mirror:
     return mirror
 
 
-def _applied(mirror: Mirror) -> int:
+def _applied(mirror: Replica) -> int:
     status = mirror.status()
     return status.caches["pods"].counters.get("events", 0) if status else 0

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from cli.doctor.facts import Extender, Facts, GateFacts, HealthSet, Loaded, Profile, Replica, Right, Scheduler
-from extender import settings
+from extender.config import settings
 
 ENTRY = Extender(
     url_prefix="http://127.0.0.1:9376",

@@ -9,7 +9,7 @@ import pytest
 from cli.doctor.examine import examine
 from cli.doctor.findings import Severity
 from cli.doctor.schedulers import sample_nodes
-from extender.web.report import OrderTold, Scope
+from extender.web.schema import OrderTold, Scope
 from tests.cli.doctor import facts as given
 from tests.cli.doctor.facts import ENTRY, FACTS, LOADED, REPLICA, SCHEDULER
 from tools.kit.cases import cases

@@ -3,7 +3,7 @@
 import pytest
 
 from cli.doctor.rights import LEASES, Need, needed
-from extender import settings
+from extender.config import settings
 
 NAMESPACE = "readygate-system"
 NAME = "readygate-extender"

@@ -13,10 +13,10 @@ from dataclasses import replace
 import pytest
 
 from cli.lint.conditions import _OWN_READY, of_conditions
+from extender.config.settings import parse
 from extender.policy import reasons
 from extender.policy.conditions import judge, rules_of
 from extender.policy.evidence import ObservedCondition
-from extender.settings import parse
 from kube.times import format_time
 from tests.extender.builders import observed_node
 from tools.kit.cases import cases

@@ -10,7 +10,7 @@ import itertools
 import pytest
 
 from cli.lint.gates import contradiction, examine
-from extender.settings import parse
+from extender.config.settings import parse
 from kube.selector import parse as parse_selector
 from tools.kit.cases import cases
 

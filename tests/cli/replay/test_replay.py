@@ -11,8 +11,8 @@ from cli.replay import capture
 from cli.replay.differences import Difference, ReplayResult, Transition, differences, totals_of
 from cli.replay.player import Player
 from cli.replay.recording import RecordingError, head_of, lines_of, written
-from extender import settings
 from extender.cluster.observed import Lease
+from extender.config import settings
 from extender.policy.reasons import CLOSED_NOT_READY
 from kube.auth import Connection
 from kube.client import Client

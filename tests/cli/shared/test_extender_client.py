@@ -9,7 +9,7 @@ import pytest
 
 from cli.__main__ import main
 from cli.shared import extender_client
-from extender.web.report import NO_BROWSER_HEADER
+from extender.web.schema import NO_BROWSER_HEADER
 from tests.cli.served import NAMESPACE, Extender, serving, status_of
 from tests.scripted.tls import make_authority
 from tools.fakes import portforward
@@ -279,7 +279,7 @@ def test_nodes_are_listed_in_pages_that_a_slow_line_carries_in_time(cluster, com
         pytest.param(
             "http://127.0.0.1:1",
             3,
-            "nothing answers at http://127.0.0.1:1; check that readygate-people",
+            "nothing answers at http://127.0.0.1:1; check that readygate-status-api",
             id="no server",
         ),
         pytest.param("127.0.0.1:9377", 2, "is not a URL", id="no scheme"),
@@ -292,7 +292,7 @@ def test_nodes_are_listed_in_pages_that_a_slow_line_carries_in_time(cluster, com
         pytest.param(
             "http://[::1]:1",
             3,
-            "nothing answers at http://[::1]:1; check that readygate-people",
+            "nothing answers at http://[::1]:1; check that readygate-status-api",
             id="no server, by IPv6",
         ),
     ],

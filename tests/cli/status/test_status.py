@@ -11,7 +11,7 @@ from cli.shared.layout import text_of
 from cli.shared.merge_answers import Difference
 from cli.status import page
 from extender.policy.reasons import CLOSED_NODE_LOST, CLOSED_UNHEALTHY
-from extender.web.report import (
+from extender.web.schema import (
     CapTold,
     Change,
     DecisionTold,

@@ -6,7 +6,7 @@ from cli.shared.merge_answers import Replies
 from cli.why.blame import PodFacts, judge
 from cli.why.pod_view import read_pod
 from extender.policy.reasons import CLOSED_NODE_LOST, CLOSED_UNHEALTHY
-from extender.web.report import (
+from extender.web.schema import (
     Attempt,
     CapTold,
     DecisionTold,

@@ -7,7 +7,7 @@ from cli.shared.layout import text_of
 from cli.why import node_page
 from extender.policy.reasons import CLOSED_STARTS_FAIL as STARTS
 from extender.policy.reasons import CLOSED_UNHEALTHY
-from extender.web.report import Change, DecisionTold, GatesTold, GateTold, NodeTold, NodeVerdict, RefusedPod
+from extender.web.schema import Change, DecisionTold, GatesTold, GateTold, NodeTold, NodeVerdict, RefusedPod
 from tools.kit.cases import cases
 
 BAD = DecisionTold(

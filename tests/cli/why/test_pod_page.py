@@ -9,7 +9,7 @@ from cli.__main__ import parser
 from cli.shared.layout import text_of
 from cli.why import pod_page
 from extender.policy.reasons import CLOSED_NODE_LOST, CLOSED_UNHEALTHY
-from extender.web.report import CapTold, DecisionTold, GatesTold, OrderTold
+from extender.web.schema import CapTold, DecisionTold, GatesTold, OrderTold
 from tests.cli.why.blaming import (
     EARLIER,
     FIVE,

@@ -6,7 +6,7 @@ import pytest
 from cli.shared.layout import text_of
 from cli.why import pod_page
 from cli.why.pod_view import read_pod
-from extender.source import Sync
+from extender.verbs.source import Sync
 from tests.cli.why.blaming import EARLIER, NOT_OURS, attempt, blamed, encoded_pod, pod, told
 
 REFUSED = 'Post "http://127.0.0.1:338/filter": dial tcp 127.0.0.1:338: connect: connection refused'

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from extender.cluster import observed
+from extender.cluster.decider import Decider
 from extender.cluster.lease_reader import LeaseReader
-from extender.decider import Decider
 from extender.policy.decide import Rules
 from extender.policy.gates import Gate
 from extender.policy.reasons import OPEN

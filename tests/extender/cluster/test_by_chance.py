@@ -12,14 +12,14 @@ import msgspec
 import pytest
 
 from extender.cluster import objects, observed
-from extender.cluster.around import Around
+from extender.cluster.decider import Decider
 from extender.cluster.index import Index
-from extender.decider import Decider
+from extender.cluster.placement_inputs import PlacementInputs
+from extender.config.settings import parse
 from extender.policy.decide import Rules
 from extender.policy.gates import gates_of
 from extender.policy.snapshot import Board
-from extender.services import daemon_sets_of, speakers_of, wanted_of
-from extender.settings import parse
+from extender.process.services import daemon_sets_of, speakers_of, wanted_of
 from kube.times import format_time
 from tools.kit.clock import Clock
 from tools.kit.scope import draws
@@ -65,7 +65,7 @@ class Extender:
 
     def __init__(self, clock, wall):
         nothing = {"on_change": lambda: None}
-        self.around = Around(daemon_sets=daemon_sets_of(SETTINGS), config_map="readygate-orders", **nothing)
+        self.inputs = PlacementInputs(daemon_sets=daemon_sets_of(SETTINGS), config_map="readygate-orders", **nothing)
         index = Index(speakers=speakers_of(SETTINGS), wanted=wanted_of(GATES), monotonic=clock, wall=wall, **nothing)
         self.board = Board(lambda _: None)
         self.decider = Decider(
@@ -73,15 +73,20 @@ class Extender:
             Rules(GATES),
             self.board,
             on_release=lambda _: None,
-            surroundings=lambda: self.around.surroundings,
+            surroundings=lambda: self.inputs.surroundings,
             monotonic=clock,
             wall=wall,
             sleep=lambda _: None,
         )
-        around = self.around
+        inputs = self.inputs
         self.streams = {
             "nodes": (observed.Node, index.replace_nodes, index.upsert_node, index.remove_node),
-            "orders": (objects.ConfigMap, around.replace_orders, around.upsert_orders, around.remove_orders),
+            "orders": (
+                objects.ConfigMap,
+                inputs.replace_orders,
+                inputs.upsert_orders,
+                inputs.remove_orders,
+            ),
         }
         for of in index.lists.values():
             store = (index.replace_pods, index.upsert_pod, index.remove_pod)
@@ -89,12 +94,12 @@ class Extender:
                 observed.Pod,
                 *(lambda it, of=of, do=do: do(of, it) for do in store),
             )
-        for where in around.namespaces:
+        for where in inputs.namespaces:
             self.streams[f"sets/{where}"] = (
                 objects.DaemonSet,
-                lambda them, where=where: around.replace_daemon_sets(where, them),
-                around.upsert_daemon_set,
-                around.remove_daemon_set,
+                lambda them, where=where: inputs.replace_daemon_sets(where, them),
+                inputs.upsert_daemon_set,
+                inputs.remove_daemon_set,
             )
 
     def list(self, stream, them):
@@ -151,11 +156,11 @@ class History:
         self.clock.time += 70.0 if self.young else 0.0  # by then a pod that is older than its Node counts
         for _ in range(3):
             self.extender.decider.turn()
-        anew = Extender(self.clock, self.wall)
+        needs_all = Extender(self.clock, self.wall)
         for stream, there in self.truth.items():
-            anew.list(stream, there.values())
-        anew.decider.turn()
-        return self.extender.told(), anew.told()
+            needs_all.list(stream, there.values())
+        needs_all.decider.turn()
+        return self.extender.told(), needs_all.told()
 
     def list(self, stream):
         self.unheard[stream].clear()
@@ -288,5 +293,5 @@ def test_who_has_heard_all_decides_as_one_who_starts_now(seed, part):
         for step in range(STEPS):
             history.step()
             if history.chance.random() < 0.3:
-                long, anew = history.told_by_both()
-                assert anew == long, f"history {part}/{number} of seed {seed}, step {step}"
+                long, needs_all = history.told_by_both()
+                assert needs_all == long, f"history {part}/{number} of seed {seed}, step {step}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.cluster.heartbeat import RETURN_S
+from extender.cluster.lease_age import RETURN_S
 from tests.extender.cluster.kubelets import Away, Cluster, kubelets
 from tools.kit.scope import WHOLE
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from extender.cluster.starts import PodStarts, StartingPod
-from extender.policy import starts
-from extender.policy.starts import Attempt, StartRule
+from extender.cluster.pod_starts import PodStarts, StartingPod
+from extender.policy import pod_starts
+from extender.policy.pod_starts import Attempt, StartRule
 from kube.times import format_time
 from tests.extender.builders import seen
 from tools.kit.clock import Clock
@@ -57,7 +57,7 @@ class Play:
             StartRule(),
             asked=self.was_asked,
             on_change=lambda: None,
-            heard=self.clock,
+            reported=self.clock,
             monotonic=self.clock,
             wall=self.wall,
         )
@@ -121,7 +121,7 @@ class Play:
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PENDING_MAX", "REJECTED_MAX", "CLAIMS_MAX", "FAILING_MAX", "STARTED_MAX"):
-        monkeypatch.setattr(starts, name, 24)
+        monkeypatch.setattr(pod_starts, name, 24)
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from extender.cluster import observed
-from extender.cluster.health_pods import PodList, Speakers
+from extender.cluster.health_pods import GatePods, PodList
 from extender.cluster.index import AWAITED_S, Index
 from extender.cluster.observed import Wanted
 from extender.policy.evidence import NodeEvidence, ObservedCondition, ObservedNode
@@ -179,10 +179,10 @@ def several() -> Seen:
     """Gates `health` and `any` read one list, `cni` and `csi` another."""
     found = Seen()
     speakers = [
-        Speakers("health", PODS, "readygate-agent"),
-        Speakers("cni", CNI, "cilium"),
-        Speakers("any", PODS, None),
-        Speakers("csi", CNI, "ebs-csi-node"),
+        GatePods("health", PODS, "readygate-agent"),
+        GatePods("cni", CNI, "cilium"),
+        GatePods("any", PODS, None),
+        GatePods("csi", CNI, "ebs-csi-node"),
     ]
     found.index = Index(speakers=speakers, on_change=found.called, monotonic=found.clock, wall=lambda: 0.0)
     found.index.replace_nodes([node("n1"), node("n2")])

@@ -2,9 +2,9 @@
 
 import pytest
 
-from extender.cluster.heartbeat import Heartbeats
+from extender.cluster.lease_age import LeaseAges
 from kube.times import parse_time
-from tests.extender.cluster.test_heartbeat import at, renewal
+from tests.extender.cluster.test_lease_age import at, renewal
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from tests.extender.cluster.test_heartbeat import at, renewal
     ],
 )
 def test_the_first_list_tells_how_old_the_only_lease_is_by_the_date_of_the_answer(written, date, lost_at):
-    known = Heartbeats(24.0)
+    known = LeaseAges(24.0)
     leases = [renewal("a", written=written)]
     known.replace(leases, 100.0, ahead_s=None if date is None else parse_time(date) - 100.0)
     found = {}
@@ -29,7 +29,7 @@ def test_the_first_list_tells_how_old_the_only_lease_is_by_the_date_of_the_answe
 
 
 def test_a_date_that_is_wrong_gives_a_long_lease_the_time_in_which_it_moves():
-    known, leases = Heartbeats(24.0), [renewal("a", duration_s=400.0, written=at(0, 0))]
+    known, leases = LeaseAges(24.0), [renewal("a", duration_s=400.0, written=at(0, 0))]
     known.replace(leases, 100.0, ahead_s=parse_time(at(59, 0)) - 100.0)
     for monotonic in range(105, 225, 5):
         known.read(leases, monotonic, monotonic)
@@ -49,7 +49,7 @@ def test_extenders_that_start_again_every_ten_seconds(others, expected):
     """Each begins anew: that the API server answers now says nothing of the time in which nobody saw whether
     a kubelet could write. So the only Lease of a cluster, dead for minutes, is given its time to return by each."""
     for started in (100.0, 110.0, 120.0):
-        known = Heartbeats(24.0)
+        known = LeaseAges(24.0)
         leases = [renewal("a", written=at(0, 0)), *others]
         known.replace(leases, started, ahead_s=parse_time(at(9, 0)) - started)
         for monotonic in (started + 2.0, started + 9.9):

@@ -23,7 +23,7 @@ class Around:
         self.answers = list(answers)
         self.due_at = 100.0
         self.told: list[object] = []
-        self.heard = False
+        self.answered = False
         self.clock = Clock(100.0)
         self.reader = LeaseReader(self, self, monotonic=self.clock, random=lambda: 0.0)
 
@@ -48,8 +48,8 @@ class Around:
     def leases_unread(self) -> None:
         self.told.append("unread")
 
-    def heard_since(self) -> bool:
-        return self.heard
+    def answered_since(self) -> bool:
+        return self.answered
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_after_a_failure_it_waits_longer_and_longer_however_often_it_is_woken(ca
 )
 def test_where_the_api_server_is_heard_again_it_asks_soon(error: KubeError, expected: list[float]) -> None:
     around = Around(*[error] * 20)
-    around.heard = True
+    around.answered = True
     assert expected == asked_at(around, until=130.0)
 
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from extender.cluster.index import Index
-from extender.cluster.starts import SELECTOR, PodStarts, StartingPod
-from extender.policy.starts import Attempt, StartRule
+from extender.cluster.pod_starts import SELECTOR, PodStarts, StartingPod
+from extender.policy.pod_starts import Attempt, StartRule
 from kube.objects import Condition
 from kube.times import format_time
 from tests.extender.builders import node, seen
@@ -54,14 +54,14 @@ class World:
 
     def __init__(self) -> None:
         self.clock, self.wall, self.calls = Clock(1000.0), Clock(WALL), 0
-        self.heard: float | None = None
+        self.reported: float | None = None
         self.ahead_s: float | None = None
         self.asked: Callable[[Attempt], bool] = lambda _: True
         self.starts = PodStarts(
             RULE,
             asked=lambda attempt: self.asked(attempt),
             on_change=self.called,
-            heard=lambda: self.clock.time if self.heard is None else self.heard,
+            reported=lambda: self.clock.time if self.reported is None else self.reported,
             ahead_s=lambda: self.ahead_s,
             monotonic=self.clock,
             wall=self.wall,
@@ -268,9 +268,9 @@ def test_a_time_that_says_nothing_stops_nothing(text: str) -> None:
 
 def test_while_nothing_is_heard_of_the_server_nothing_is_stuck() -> None:
     world = World().run("web", "api").tell(*both(pod))
-    world.heard = world.clock.time + 5
+    world.reported = world.clock.time + 5
     assert [] == world.passes(60).black()
-    world.heard = None
+    world.reported = None
     assert ["bad"] == world.black()
 
 

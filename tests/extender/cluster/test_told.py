@@ -3,7 +3,7 @@
 import pytest
 
 from extender.cluster import observed
-from extender.outlets.standing import standing_of
+from extender.outlets.node_condition_text import standing_of
 from tests.extender.builders import node, node_json, seen
 from tests.extender.outlets.gate_states import closed, gate, gates, opened
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender.feed.mirror import Mirror
-from extender.feed.publisher import Publisher
+from extender.feed.replica import Replica
+from extender.feed.server import FeedServer
 from tests.extender.feed.published import SETTINGS, Published
 from tools.kit.waiting import wait_until
 
@@ -20,7 +20,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def publisher(published, path):
-    running = Publisher(path, published)
+    running = FeedServer(path, published)
     running.start()
     wait_until(lambda: path.exists(), "the socket")
     yield running
@@ -29,7 +29,7 @@ def publisher(published, path):
 
 @pytest.fixture
 def mirror(path):
-    running = Mirror(path, SETTINGS)
+    running = Replica(path, SETTINGS)
     running.start()
     yield running
     running.stop()

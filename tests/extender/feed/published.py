@@ -2,9 +2,9 @@
 
 import time
 
+from extender.config.settings import parse
 from extender.policy.orders import Orders
 from extender.policy.snapshot import Board
-from extender.settings import parse
 from extender.why.journal import Journal
 from tests.extender.feed.test_wire import status
 from tests.extender.snapshots import with_decisions

@@ -9,18 +9,18 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from extender.counts import RequestResult
+from extender.config.settings import parse
 from extender.feed import wire
-from extender.feed.follower import LOOK_EVERY_S
-from extender.feed.mirror import Mirror
-from extender.feed.publisher import FOLLOWERS_MAX, Publisher
+from extender.feed.client import LOOK_EVERY_S
+from extender.feed.replica import Replica
+from extender.feed.server import FOLLOWERS_MAX, FeedServer
 from extender.policy.decision import CapState, Decision, GateState, Storm
 from extender.policy.orders import Orders, parse_orders
 from extender.policy.snapshot import Snapshot
-from extender.services import Services
-from extender.settings import parse
-from extender.source import Sync
-from extender.why.entries import Anew, Named
+from extender.process.services import Services
+from extender.verbs.counts import RequestResult
+from extender.verbs.source import Sync
+from extender.why.entries import Named, Reset
 from tests.extender.feed.published import SETTINGS, Published
 from tests.extender.feed.test_wire import status
 from tests.extender.why.attempting import Scheduler, gate
@@ -100,7 +100,7 @@ def test_a_gate_that_the_next_process_does_not_have_is_forgotten(published, publ
     publisher.stop()
     again = Published()
     again.board.swap(Snapshot({"cni": states["cni"]}, frozenset({"n1"})))
-    successor = Publisher(path, again)
+    successor = FeedServer(path, again)
     successor.start()
     wait_until(lambda: list(mirror.board.snapshot.gates) == ["cni"], "the next snapshot")
     successor.stop()
@@ -148,7 +148,7 @@ def test_it_follows_the_next_one_and_forgets_nodes_that_are_gone(published, publ
     publisher.stop()
     again = Published()
     again.decide({"n2": CLOSED})
-    successor = Publisher(path, again)
+    successor = FeedServer(path, again)
     successor.start()
     began = time.monotonic()
     wait_until(lambda: mirror.board.snapshot.reasons == {"n2": "closed"}, "the next snapshot")
@@ -166,14 +166,14 @@ def test_it_follows_the_next_one_and_forgets_nodes_that_are_gone(published, publ
     ],
 )
 def test_whether_verdicts_are_given(path, said, later_s, expected):
-    mirror = Mirror(path, SETTINGS, monotonic=lambda: 7.0 + later_s)
+    mirror = Replica(path, SETTINGS, monotonic=lambda: 7.0 + later_s)
     mirror.board.swap(mirror.board.snapshot)
     mirror._take(wire.Said(status(**said)))
     assert mirror.sync() == expected
 
 
 def test_one_who_does_not_read_holds_nobody_and_is_cut(published, publisher, mirror, path, monkeypatch):
-    monkeypatch.setattr("extender.feed.publisher.STALLED_AFTER_S", 0.2)
+    monkeypatch.setattr("extender.feed.server.STALLED_AFTER_S", 0.2)
     published.decide({f"n{number}": Decision("closed", "p" * 200, "e" * 200) for number in range(5000)})
     with socket.socket(socket.AF_UNIX) as stalled:
         stalled.connect(str(path))
@@ -205,7 +205,7 @@ def test_no_more_than_a_few_may_follow_and_that_is_said_once(publisher, path, ca
 
 def test_one_for_whom_there_is_no_descriptor_is_waited_with(published, path, monkeypatch):
     """He stays where he is, so without a pause the thread would turn for nothing, beside the one that answers."""
-    publisher = Publisher(path, published)
+    publisher = FeedServer(path, published)
     publisher._claim(publisher._open())
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(5)
@@ -219,7 +219,7 @@ def test_one_for_whom_there_is_no_descriptor_is_waited_with(published, path, mon
 
 @pytest.mark.usefixtures("publisher")
 def test_another_user_is_refused(path, monkeypatch):
-    monkeypatch.setattr("extender.feed.publisher.trusted", lambda _: False)
+    monkeypatch.setattr("extender.feed.server.trusted", lambda _: False)
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(5)
         client.connect(str(path))
@@ -228,29 +228,29 @@ def test_another_user_is_refused(path, monkeypatch):
 
 @pytest.mark.usefixtures("publisher")
 def test_a_publisher_that_another_user_has_put_there_is_not_believed(path, monkeypatch):
-    monkeypatch.setattr("extender.feed.mirror.trusted", lambda _: False)
-    mirror = Mirror(path, SETTINGS)
+    monkeypatch.setattr("extender.feed.replica.trusted", lambda _: False)
+    mirror = Replica(path, SETTINGS)
     mirror.turn()
     assert "another user" in mirror.why_not()
 
 
 def test_a_path_that_cannot_be_had_is_said_once_and_is_taken_when_it_can_be(published, path, caplog, monkeypatch):
-    monkeypatch.setattr("extender.feed.publisher.CLAIM_EVERY_S", 0.01)
+    monkeypatch.setattr("extender.feed.server.CLAIM_EVERY_S", 0.01)
     path.parent.mkdir(mode=0o700)
     path.write_text("in the way")
-    publisher = Publisher(path, published)
+    publisher = FeedServer(path, published)
     publisher.start()
-    wait_until(lambda: "the feed cannot be had" in caplog.text, "the line")
+    wait_until(lambda: "the feed's path cannot be used" in caplog.text, "the line")
     path.unlink()
     wait_until(lambda: path.is_socket(), "the socket")
     assert publisher.healthy(time.monotonic())
     publisher.stop()
-    assert caplog.text.count("the feed cannot be had") == 1
+    assert caplog.text.count("the feed's path cannot be used") == 1
 
 
 @pytest.mark.usefixtures("publisher")
 def test_a_path_that_somebody_removed_is_made_again(path, monkeypatch):
-    monkeypatch.setattr("extender.feed.publisher.LOOK_AT_PLACE_EVERY_S", 0.01)
+    monkeypatch.setattr("extender.feed.server.LOOK_AT_PLACE_EVERY_S", 0.01)
     with socket.socket(socket.AF_UNIX) as client:  # comes and goes, so that the next wait is a short one
         client.connect(str(path))
     path.unlink()
@@ -271,7 +271,7 @@ def test_both_ends_stop_at_once_and_may_be_stopped_twice(publisher, mirror):
     for end in (publisher, mirror, publisher, mirror):
         end.stop()
     assert time.monotonic() - began < 1.0
-    assert not {"feed", "mirror"} & {thread.name for thread in threading.enumerate()}
+    assert not {"feed", "replica"} & {thread.name for thread in threading.enumerate()}
 
 
 def test_with_nobody_connected_nothing_is_done(published, publisher, monkeypatch):
@@ -302,7 +302,7 @@ def same(mirror, published):
 def asked(published):
     """kube-scheduler asks a published extender about a thousand pods."""
     scheduler = Scheduler(gate("health", ["n1", "n2"], ["n2"]))
-    scheduler.journal.write(Anew(1.0))
+    scheduler.journal.write(Reset(1.0))
     for number in range(1000):
         scheduler.asks(["n1", "n2"], pod=f"p{number}")
     published.journal = scheduler.journal
@@ -335,16 +335,16 @@ def test_one_who_comes_again_has_all_again_and_one_who_began_anew_has_forgotten(
 ):
     same(mirror, published)
     assert len(asked.memory.pods) == 1000
-    again = Mirror(path, SETTINGS)
+    again = Replica(path, SETTINGS)
     again.start()
     same(again, published)
     publisher.stop()
     wait_until(lambda: not mirror.connected, "the end")
     assert len(remembered(mirror)) > 1000
     successor = Published()
-    successor.journal.write(Anew(9.0))
+    successor.journal.write(Reset(9.0))
     successor.decide({"n1": OPEN})
-    following = Publisher(path, successor)
+    following = FeedServer(path, successor)
     following.start()
     for one in (mirror, again):
         same(one, successor)
@@ -354,7 +354,7 @@ def test_one_who_comes_again_has_all_again_and_one_who_began_anew_has_forgotten(
 
 @pytest.mark.usefixtures("publisher")
 def test_decisions_come_although_what_is_remembered_never_ends(published, mirror, asked):
-    asked.journal.dump = lambda: (-5, itertools.repeat(Anew(1.0)))
+    asked.journal.dump = lambda: (-5, itertools.repeat(Reset(1.0)))
     follows(mirror, published)
     published.decide({"n3": OPEN})
     follows(mirror, published)
@@ -366,7 +366,7 @@ def test_one_of_another_release_is_told_of_once_however_its_bytes_come(path, cap
     """Its settings may not be ours either, which shows where they have come with its first word."""
     path.parent.mkdir(mode=0o700)
     hello = wire.write(wire.Hello(wire.PROTOCOL + 1, 7))
-    mirror = Mirror(path, SETTINGS)
+    mirror = Replica(path, SETTINGS)
     with socket.socket(socket.AF_UNIX) as newer:
         newer.bind(str(path))
         newer.listen()
@@ -379,6 +379,6 @@ def test_one_of_another_release_is_told_of_once_however_its_bytes_come(path, cap
 
 
 def test_entries_that_do_not_follow_end_the_connection_in_one_line(path):
-    mirror = Mirror(path, SETTINGS)
+    mirror = Replica(path, SETTINGS)
     with pytest.raises(wire.FeedError, match="does not follow"):
-        mirror._take(wire.Remembered([Anew(1.0), Named(7, ["n"])]))
+        mirror._take(wire.Remembered([Reset(1.0), Named(7, ["n"])]))

@@ -7,14 +7,14 @@ import threading
 
 import pytest
 
+from extender.config.settings import parse
 from extender.feed import wire
-from extender.feed.mirror import SILENT_AFTER_S, Mirror
+from extender.feed.replica import SILENT_AFTER_S, Replica
 from extender.policy.decision import CapState, Decision
 from extender.policy.exempt import rules_of
 from extender.policy.reasons import CLOSED_UNHEALTHY
 from extender.policy.snapshot import Snapshot
-from extender.settings import parse
-from extender.verbs.dispatch import answer_filter
+from extender.verbs.filter import answer_filter
 from tests.contract.go_types import read_filter_result
 from tests.extender.feed.published import SETTINGS
 from tests.extender.feed.test_wire import status
@@ -33,7 +33,7 @@ gates:
 @pytest.mark.usefixtures("publisher")
 def test_the_mirror_answers_by_the_settings_of_who_answers_kube_scheduler(published, path):
     published.settings = parse(GPU)
-    mirror = Mirror(path, SETTINGS)
+    mirror = Replica(path, SETTINGS)
     assert (mirror.settings, mirror.exemptions, mirror.classes.everybody) == (SETTINGS, rules_of(SETTINGS), True)
     mirror.start()
     wait_until(lambda: mirror.settings is not SETTINGS, "the rules")
@@ -46,7 +46,7 @@ def test_the_mirror_answers_by_the_settings_of_who_answers_kube_scheduler(publis
 
 def test_other_rules_take_effect_with_the_first_decisions_made_by_them(path):
     """As after a reload: of a gate that is no more and one that has come, neither answers for the other."""
-    mirror = Mirror(path, SETTINGS)
+    mirror = Replica(path, SETTINGS)
     question = json.dumps({"Pod": {"metadata": {"name": "p", "namespace": "n"}}, "NodeNames": ["n1"]}).encode()
 
     def decided(gate):
@@ -77,7 +77,7 @@ def test_one_that_ends_each_time_after_its_first_words_is_asked_ever_more_seldom
     caplog.set_level(logging.INFO)
     path.parent.mkdir(mode=0o700)
     now = 100.0
-    mirror = Mirror(path, SETTINGS, monotonic=lambda: now, random=lambda: 0.0)
+    mirror = Replica(path, SETTINGS, monotonic=lambda: now, random=lambda: 0.0)
     words = [wire.Hello(wire.PROTOCOL, 7), wire.Said(status(at_monotonic=now, required=[]))]
 
     def turns():
@@ -96,11 +96,11 @@ def test_one_that_ends_each_time_after_its_first_words_is_asked_ever_more_seldom
         listener.bind(str(path))
         listener.listen()
         assert [0.05, 0.1, 0.2, 0.4, 0.5, 0.5] == [turns() for _ in range(6)]
-        assert ["following", "the feed is away"] == [record.message for record in caplog.records]
+        assert ["following", "the feed is not connected"] == [record.message for record in caplog.records]
         now += 600.0
         mirror._connection = mirror._connect()
         now += SILENT_AFTER_S
         speak(listener.accept()[0])
         mirror.turn()
         assert 0.05 == mirror.turn(), "it had lasted"
-    assert ["the feed is away"] == [record.message for record in caplog.records[2:]]
+    assert ["the feed is not connected"] == [record.message for record in caplog.records[2:]]

@@ -6,15 +6,15 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from extender.counts import Counts, RequestResult
+from extender.config.settings import parse
 from extender.feed import wire
+from extender.feed.status import CacheStatus, Status
 from extender.policy.decision import CapState, Decision, GateState, HeldBy, Storm
+from extender.policy.layered_map import LayeredMap
 from extender.policy.orders import parse_orders
-from extender.policy.overlay import Overlay
 from extender.policy.snapshot import Snapshot
-from extender.settings import parse
-from extender.status import CacheStatus, Status
-from extender.why.entries import Anew, Cause, Dropped, Event, Forgotten, Named, PodRecord, Tally
+from extender.verbs.counts import Counts, RequestResult
+from extender.why.entries import Cause, Dropped, Event, Forgotten, Named, PodRecord, Reset, Tally
 
 OPEN, CLOSED = Decision(""), Decision("closed", "ns/pod", "evidence", 5.5, 9.0)
 HELD = Decision("", "ns/pod", "e", 5.5, verdict="closed", held_by=HeldBy.CAP, until=9.5, note="30% are closed")
@@ -52,7 +52,7 @@ FRAMES = [
         7,
     ),
     wire.Beats({"n1": 3.25}),
-    wire.Remembered([Anew(1.0), Named(0, ["n1"]), Cause(0, "base", "r", False), PodRecord("ns", "p", "u", 1.0, 2.0)]),
+    wire.Remembered([Reset(1.0), Named(0, ["n1"]), Cause(0, "base", "r", False), PodRecord("ns", "p", "u", 1.0, 2.0)]),
     wire.Remembered(
         [Event(1, 1.0, "closed"), Tally("base", True, 1.0, recent={7: 2}), Dropped(3), Forgotten(["ns/p"])]
     ),
@@ -115,7 +115,7 @@ def snapshot(decisions, over=None):
     """over: what these are changes of, with the same base."""
     if over is not None:
         changes = decisions | dict.fromkeys(over.keys() - decisions.keys())
-        decisions = Overlay(over).with_changes(changes)
+        decisions = LayeredMap(over).with_changes(changes)
     return Snapshot({"health": GateState("health", decisions)})
 
 
@@ -128,7 +128,7 @@ def test_changes_and_beats_come_in_pieces_with_rests_where_nothing_has_changed()
 
 
 def test_of_thousands_of_nodes_those_are_looked_at_that_may_have_changed():
-    before = Overlay({f"n{number}": OPEN for number in range(5000)})
+    before = LayeredMap({f"n{number}": OPEN for number in range(5000)})
     frames = wire.changes(snapshot(before), snapshot(before.with_changes({"n700": CLOSED})))
     assert [[wire.Row.of("n700", CLOSED)]] == [frame.rows for frame in list(frames)[:-1]]
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from extender.cluster.observed import Node
 from extender.outlets.condition import Conditions
-from extender.outlets.marks import Marks
+from extender.outlets.observed_conditions import ObservedConditions
 from kube.errors import Invalid, NotFound
 from tests.extender.builders import node_json, seen
 from tests.extender.outlets.gate_states import gate, gates, opened
@@ -27,7 +27,7 @@ class Cluster:
 
     def __init__(self, *names):
         self.nodes = {}
-        self.marks = Marks()
+        self.marks = ObservedConditions()
         self.failures = []
         self.sent = []
         self.held = False

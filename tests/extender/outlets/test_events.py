@@ -7,7 +7,7 @@ import time
 import pytest
 
 from extender.outlets.events import INBOX_NAMES_MAX, Events
-from extender.outlets.standing import Standing
+from extender.outlets.node_condition_text import Standing
 from extender.outlets.wire import event_name
 from extender.policy.snapshot import Snapshot
 from extender.why.attempts import Attempt

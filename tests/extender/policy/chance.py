@@ -161,7 +161,7 @@ class Play:
             return
         at = cluster.monotonic
         cluster.monotonic += after_s
-        due = cluster.ledger.due(cluster.monotonic)
+        due = cluster.previous.due(cluster.monotonic)
         cluster.changed.update(dict.fromkeys(due))
         one = cluster.decide().snapshot
         changed = list(cluster.changed)
@@ -175,14 +175,14 @@ class Play:
             assert set(state.storms) == set(there.storms)
 
     def never_above_a_cap(self) -> None:
-        rules, ledger, snapshot = self.cluster.rules, self.cluster.ledger, self.cluster.board.snapshot
+        rules, previous, snapshot = self.cluster.rules, self.cluster.previous, self.cluster.board.snapshot
         for gate in rules.gates:
-            memory, state = ledger.gates[gate.name], snapshot.gates[gate.name]
+            memory, state = previous.gates[gate.name], snapshot.gates[gate.name]
             counted = {name for name, row in memory.rows.items() if row.counted}
             closed = counted & set(state.closed)
             assert memory.total == len(counted)
             assert gate.cap is None or len(closed) <= gate.cap.of(len(counted)), (gate.name, closed)
-        for group, memory in ledger.groups.items():
+        for group, memory in previous.groups.items():
             self._never_above_caps_of(group, dict(memory.places))
 
     def _never_above_caps_of(self, group: tuple[str, ...], places: dict[str, object]) -> None:
@@ -196,7 +196,7 @@ class Play:
                 assert len(closed & there) <= len(there) - leave or not closed & there
 
     def a_storm_closes_nothing(self) -> None:
-        for gate, memory in self.cluster.ledger.gates.items():
+        for gate, memory in self.cluster.previous.gates.items():
             state = self.cluster.board.snapshot.gates[gate]
             for storm in memory.storms:
                 assert not storm.nodes & state.closed.keys(), (gate, storm)
@@ -207,7 +207,7 @@ class Play:
         for gate, state in cluster.board.snapshot.gates.items():
             was_closed = before.gates[gate].closed if gate in before.gates else {}
             for name in state.closed.keys() - was_closed.keys():
-                decision, row = state.decisions[name], cluster.ledger.gates[gate].rows[name]
+                decision, row = state.decisions[name], cluster.previous.gates[gate].rows[name]
                 order = cluster.orders.for_node(gate, name, row.place.pool, cluster.wall)
                 if order is not None and order.kind is Kind.HOLD:
                     continue
@@ -229,14 +229,14 @@ class Play:
     def nothing_is_forgotten(self) -> None:
         """Whoever decides on all nodes anew, at the same time, decides the same; and nothing is overdue."""
         cluster = self.cluster
-        anew = Surroundings({"nobody": None}, cluster.orders)
+        needs_all = Surroundings({"nobody": None}, cluster.orders)
         evidence = {name: cluster.evidence(name) for name in cluster.nodes}
         at = {"monotonic": cluster.monotonic, "wall": cluster.wall}
-        decided = decide(cluster.rules, cluster.ledger, evidence, anew, **at)
+        decided = decide(cluster.rules, cluster.previous, evidence, needs_all, **at)
         for name, state in cluster.board.snapshot.gates.items():
             there = decided.snapshot.gates[name]
             assert _told(state) == _told(there), name
-        assert cluster.ledger.due_at(cluster.monotonic, cluster.wall) > cluster.monotonic
+        assert cluster.previous.due_at(cluster.monotonic, cluster.wall) > cluster.monotonic
 
     def no_release_is_lost(self, released: list[str], before: Snapshot) -> None:
         """Pods as kube-scheduler keeps them: one that was refused asks again only when there was a kick."""

@@ -8,7 +8,7 @@ from extender.policy.decide import Rules, decide
 from extender.policy.decision import Decision, GateState
 from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode, Surroundings
 from extender.policy.gates import Gate
-from extender.policy.ledger import Decided, Ledger
+from extender.policy.memory import Decided, DecisionMemory
 from extender.policy.orders import Orders, parse_orders
 from extender.policy.snapshot import INHERITED_KICKS, Board
 from extender.policy.storm import StormRule
@@ -36,7 +36,7 @@ class Cluster:
 
     def start(self) -> None:
         """A process that has seen nothing yet."""
-        self.ledger = Ledger()
+        self.previous = DecisionMemory()
         self.kicked: list[str] = []
         self.board = Board(self.kicked.extend)
         self.changed = dict.fromkeys(self.nodes)
@@ -122,25 +122,25 @@ class Cluster:
         return NodeEvidence(self.nodes[name], pods, name in self.lost, swallows=swallows)
 
     def decide(self) -> Decided:
-        names = {**self.changed, **dict.fromkeys(self.ledger.due(self.monotonic))}
-        if self.ledger.anew(self.surroundings, self.wall):
+        names = {**self.changed, **dict.fromkeys(self.previous.due(self.monotonic))}
+        if self.previous.needs_all(self.surroundings, self.wall):
             names.update(dict.fromkeys(self.nodes))
         evidence = {name: self.evidence(name) for name in names}
-        return decide(self.rules, self.ledger, evidence, self.surroundings, monotonic=self.monotonic, wall=self.wall)
+        return decide(self.rules, self.previous, evidence, self.surroundings, monotonic=self.monotonic, wall=self.wall)
 
     def turn(self, after_s: float = 0.0) -> list[str]:
         """The nodes that are to be kicked."""
         self.monotonic += after_s
         decided = self.decide()
         released = self.board.swap(decided.snapshot)
-        self.ledger.keep(decided)
+        self.previous.keep(decided)
         self.changed = {}
         return released
 
     def run(self, seconds: float) -> None:
         """Turns whenever something is due."""
         end = self.monotonic + seconds
-        while (at := self.ledger.due_at(self.monotonic, self.wall)) <= end:
+        while (at := self.previous.due_at(self.monotonic, self.wall)) <= end:
             self.turn(max(0.0, at - self.monotonic))
         self.monotonic = end
         self.turn()

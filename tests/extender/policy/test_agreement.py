@@ -129,7 +129,7 @@ def test_an_order_that_ends_releases_the_node_and_it_is_kicked() -> None:
     world.board.look_up(["n000"])
     world.run(599.0)
     assert names(0) == world.closed()
-    at = world.ledger.due_at(world.monotonic, world.wall)
+    at = world.previous.due_at(world.monotonic, world.wall)
     assert (["n000"], set()) == (world.turn(at - world.monotonic), world.closed())
 
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from extender.config.settings import parse
 from extender.policy.conditions import ConditionRule, ConditionRules, Judgement, judge, rules_of
 from extender.policy.evidence import ObservedCondition
 from extender.policy.reasons import CLOSED_UNHEALTHY, CLOSED_UNKNOWN, OPEN
-from extender.settings import parse
 from kube.times import parse_time
 from tests.extender.builders import health_pod, observed_node
 from tools.kit.cases import cases

@@ -9,7 +9,7 @@ from extender.policy.decide import Rules, decide
 from extender.policy.decision import Decision, HeldBy
 from extender.policy.evidence import HealthPod, NodeEvidence, Surroundings
 from extender.policy.gates import Gate
-from extender.policy.ledger import Decided, Ledger
+from extender.policy.memory import Decided, DecisionMemory
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
 from tests.extender.builders import health_pod, observed_node
 from tests.extender.policy.cluster import cluster, names
@@ -31,8 +31,8 @@ SAID = "health pod missing, last verdict"
 KEPT = Decision(OPEN, "", SAID, 100.0, 140.0, CLOSED_NO_HEALTH_POD, HeldBy.GRACE, until=140.0, note=SAID)
 
 
-def decided(ledger: Ledger, seen: Mapping[str, NodeEvidence | None], monotonic: float) -> Decided:
-    return decide(RULES, ledger, seen, Surroundings(), monotonic=monotonic, wall=WALL + monotonic)
+def decided(previous: DecisionMemory, seen: Mapping[str, NodeEvidence | None], monotonic: float) -> Decided:
+    return decide(RULES, previous, seen, Surroundings(), monotonic=monotonic, wall=WALL + monotonic)
 
 
 def decisions(outcome: Decided) -> dict[str, Decision | None]:
@@ -41,21 +41,21 @@ def decisions(outcome: Decided) -> dict[str, Decision | None]:
     return {name: state.decisions.get(name) for name in outcome.changed["health"]}
 
 
-def ledger_after(*seen: NodeEvidence, monotonic: float = 100.0) -> Ledger:
-    ledger = Ledger()
+def ledger_after(*seen: NodeEvidence, monotonic: float = 100.0) -> DecisionMemory:
+    previous = DecisionMemory()
     for one in seen:
-        ledger.keep(decided(ledger, {"n1": one}, monotonic))
-    return ledger
+        previous.keep(decided(previous, {"n1": one}, monotonic))
+    return previous
 
 
 def test_closed_nodes_are_copied_only_when_one_of_them_changed() -> None:
     """At 5,000 nodes each copy costs: evidence changes all the time, reasons seldom."""
-    ledger = ledger_after(BAD)
-    before = ledger.snapshot.gates["health"].closed
-    ledger.keep(decided(ledger, {"n1": BAD_AND_SAYS_WHY}, 110.0))
-    assert ledger.snapshot.gates["health"].closed is before
-    ledger.keep(decided(ledger, {"n1": GOOD}, 120.0))
-    assert (dict(before), dict(ledger.snapshot.gates["health"].closed)) == ({"n1": CLOSED_NOT_READY}, {})
+    previous = ledger_after(BAD)
+    before = previous.snapshot.gates["health"].closed
+    previous.keep(decided(previous, {"n1": BAD_AND_SAYS_WHY}, 110.0))
+    assert previous.snapshot.gates["health"].closed is before
+    previous.keep(decided(previous, {"n1": GOOD}, 120.0))
+    assert (dict(before), dict(previous.snapshot.gates["health"].closed)) == ({"n1": CLOSED_NOT_READY}, {})
 
 
 def since(monotonic: float, reason: str, pod: str = "", detail: str = "") -> Decision:
@@ -91,29 +91,39 @@ def test_where_nothing_differs_nothing_is_decided(before: list[NodeEvidence], no
 
 
 def test_deciding_leaves_the_ledger_as_it_is() -> None:
-    ledger = ledger_after(GOOD)
-    before = (ledger.snapshot, dict(ledger.gates["health"].rows), ledger.gates["health"], dict(ledger.groups))
-    decided(ledger, {"n1": BAD, "n2": GOOD}, 110.0)
-    assert before == (ledger.snapshot, dict(ledger.gates["health"].rows), ledger.gates["health"], dict(ledger.groups))
+    previous = ledger_after(GOOD)
+    before = (previous.snapshot, dict(previous.gates["health"].rows), previous.gates["health"], dict(previous.groups))
+    decided(previous, {"n1": BAD, "n2": GOOD}, 110.0)
+    assert before == (
+        previous.snapshot,
+        dict(previous.gates["health"].rows),
+        previous.gates["health"],
+        dict(previous.groups),
+    )
 
 
 def test_of_a_node_that_is_no_more_nothing_is_remembered() -> None:
-    ledger = ledger_after(GOOD, MISSING)
-    ledger.keep(decided(ledger, {"n1": None}, 110.0))
-    health = ledger.gates["health"]
-    assert ({}, {}, frozenset(), []) == (health.rows, health.competing, ledger.snapshot.nodes, ledger.due(1000.0))
-    outcome = decided(ledger, {"n1": MISSING}, 120.0)
+    previous = ledger_after(GOOD, MISSING)
+    previous.keep(decided(previous, {"n1": None}, 110.0))
+    health = previous.gates["health"]
+    assert ({}, {}, frozenset(), []) == (health.rows, health.competing, previous.snapshot.nodes, previous.due(1000.0))
+    outcome = decided(previous, {"n1": MISSING}, 120.0)
     closed = Decision(CLOSED_NO_HEALTH_POD, since_monotonic=120.0, verdict=CLOSED_NO_HEALTH_POD)
     assert {"n1": closed} == decisions(outcome)
 
 
-def due_at(ledger: Ledger) -> float:
-    return ledger.due_at(100.0, WALL + 100.0)
+def due_at(previous: DecisionMemory) -> float:
+    return previous.due_at(100.0, WALL + 100.0)
 
 
 def test_a_node_is_due_when_its_decision_changes_by_itself() -> None:
-    ledger = ledger_after(GOOD, MISSING)
-    assert (130.0, [], ["n1"], math.inf) == (due_at(ledger), ledger.due(129.9), ledger.due(130.0), due_at(ledger))
+    previous = ledger_after(GOOD, MISSING)
+    assert (130.0, [], ["n1"], math.inf) == (
+        due_at(previous),
+        previous.due(129.9),
+        previous.due(130.0),
+        due_at(previous),
+    )
 
 
 def test_a_pod_that_is_back_in_time_is_not_waited_for() -> None:
@@ -121,10 +131,10 @@ def test_a_pod_that_is_back_in_time_is_not_waited_for() -> None:
 
 
 def test_what_was_due_and_stays_undecided_is_due_again() -> None:
-    ledger = ledger_after(GOOD, MISSING)
-    ledger.due(130.0)
-    ledger.keep(decided(ledger, {"n1": MISSING}, 129.0))
-    assert ["n1"] == ledger.due(130.0)
+    previous = ledger_after(GOOD, MISSING)
+    previous.due(130.0)
+    previous.keep(decided(previous, {"n1": MISSING}, 129.0))
+    assert ["n1"] == previous.due(130.0)
 
 
 def test_what_heals_at_one_gate_makes_room_at_once_for_the_next_oldest_of_another_one() -> None:

@@ -6,9 +6,9 @@ NVIDIA/NVSentinel#1867 and #1865, NVIDIA/k8s-driver-manager#204, ray-project/kub
 
 import pytest
 
+from extender.config.settings import parse
 from extender.policy.devices import CLASS_PREFIX, DeviceClass, NoDevices, PodClaim, Request, class_by_prefix
 from extender.policy.pods import NoVolumes, PodSeen, class_of
-from extender.settings import parse
 from tools.kit.cases import cases
 
 GPU, MIG, NIC = "gpu.nvidia.com", "mig.nvidia.com", "nic.example.com"

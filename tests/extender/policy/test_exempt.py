@@ -1,5 +1,5 @@
+from extender.config.settings import parse
 from extender.policy.exempt import Exemption, Rules, exemption_of, rules_of
-from extender.settings import parse
 from kube.objects import OwnerReference
 from tools.kit.cases import cases
 

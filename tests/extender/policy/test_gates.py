@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from extender.config.settings import parse
 from extender.policy.caps import Caps, Limit
 from extender.policy.conditions import ConditionRule, ConditionRules
 from extender.policy.damping import Damping
@@ -11,7 +12,6 @@ from extender.policy.gates import Gate, caps_of, gates_of, not_gated, storm_of
 from extender.policy.placement import Placement, Taint, Toleration
 from extender.policy.pods import PodClass
 from extender.policy.storm import StormRule
-from extender.settings import parse
 from kube.selector import parse as selector
 from tests.extender.builders import observed_node
 from tools.kit.cases import cases

@@ -79,7 +79,7 @@ A_TIME = 'allowed: an RFC 3339 time, as "2026-11-23T08:00:00Z" or null'
     ),
     ("a word for a time", f'expires: is the text "tomorrow", {A_TIME}', entry(expires="tomorrow")),
     ("no time zone", f"expires: is 2026-11-23 08:00:00, {A_TIME}", "{order: hold, expires: 2026-11-23 08:00:00}"),
-    ("both", "scope.pool: stands beside a node, allowed: one of the two", entry(scope={"pool": "a", "node": "b"})),
+    ("both", "scope.pool: is given with a node, allowed: one of the two", entry(scope={"pool": "a", "node": "b"})),
     ("an empty name", 'scope.node: is the text "", allowed: the name of a node or null', entry(scope={"node": ""})),
     ("a null scope", "scope: is empty, allowed: a mapping with the keys gate, pool, node", entry(scope=None)),
     ("a node to arm", "scope: names nodes, allowed with arm: a gate, or {} for all gates", entry("arm", scope=A_NODE)),

@@ -2,8 +2,8 @@
 
 import pytest
 
+from extender.config.settings import parse
 from extender.policy.pods import EVERY_POD, Classes, PodClass, PodSeen, PodVolume, class_of
-from extender.settings import parse
 from tools.kit.cases import cases
 
 EBS, CEPH = "ebs.csi.aws.com", "rbd.csi.ceph.com"

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterator
 
 import pytest
 
+from extender.policy.encoded_names import spell
 from extender.policy.refusals import NAME_LIMIT, UNKNOWN_LIMIT, Refusals
 from extender.policy.snapshot import Board
-from extender.policy.spelling import spell
 from tests.extender.policy.test_snapshot import CLOSED, OPENED, World
 from tools.kit.scope import WHOLE, draws
 

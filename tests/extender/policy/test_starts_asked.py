@@ -1,6 +1,6 @@
 """A failed start counts only if kube-scheduler asked about the pod, which is known a moment later."""
 
-from tests.extender.policy.test_starts import OWNERS, Told, all_owners, stuck_pods
+from tests.extender.policy.test_pod_starts import OWNERS, Told, all_owners, stuck_pods
 from tools.kit.cases import cases
 
 

@@ -13,8 +13,8 @@ from unittest import mock
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from extender.serve import crowd, limits
-from extender.serve.faults import Faults
+from extender.serve import eviction, limits
+from extender.serve.error_log import ErrorLog
 from extender.serve.http import Answer
 from extender.serve.loop import Loop
 from tools.kit.clock import Clock
@@ -157,11 +157,11 @@ class Clients(RuleBasedStateMachine):
     def begin(self):
         self.stack = ExitStack()
         for module, name, value in (
-            (crowd, "NEWCOMERS_MIN", NEWCOMERS),
-            (crowd, "KEPT_MAX", KEPT),
+            (eviction, "NEWCOMERS_MIN", NEWCOMERS),
+            (eviction, "KEPT_MAX", KEPT),
             (limits, "LARGE_BODY_BYTES", LARGE_BYTES),
             (limits, "ACCEPTS_MAX", ACCEPTS),
-            (Faults, "may_tell", fail),
+            (ErrorLog, "may_tell", fail),
             (limits, "EVENTS_MAX", EVENTS),
         ):
             self.stack.enter_context(mock.patch.object(module, name, value))

@@ -4,8 +4,8 @@ import pytest
 
 from extender.serve import limits
 from extender.serve.connection import Connection, Stage
-from extender.serve.crowd import Held, first_to_go, gives_its_place, is_senior
-from extender.serve.turns import SENIORS, Turns, cost_s
+from extender.serve.eviction import Held, first_to_go, gives_its_place, is_senior
+from extender.serve.fairness import SENIORS, Fairness, cost_s
 
 POST = b"POST /filter HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n"
 
@@ -220,7 +220,7 @@ def test_too_many_bytes_of_complete_requests_cost_the_largest_and_not_the_oldest
 
 
 def test_what_is_cheap_is_answered_before_what_is_dear_and_nothing_is_put_off_for_ever():
-    turns = Turns(connections=10)
+    turns = Fairness(connections=10)
     turns.put("dear", cost_s(b"x," * 100_000), 0.0)
     turns.put("cheap", cost_s(b"x," * 100), 0.1)
     assert ["cheap", "dear"] == [turns.take(), turns.take()]

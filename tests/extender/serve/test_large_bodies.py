@@ -4,7 +4,7 @@ import pytest
 
 from extender.serve import limits
 from extender.serve.connection import Connection, Stage
-from extender.serve.crowd import LargeBodies
+from extender.serve.eviction import LargeBodies
 
 BODY_BYTES = 2_000_000
 HEAD = b"POST /filter HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % BODY_BYTES

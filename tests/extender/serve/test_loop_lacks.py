@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from extender.counts import Counts, Lost
 from extender.serve import limits
+from extender.verbs.counts import Counts, Lost
 from extender.web.metrics import _verbs
 from tests.extender.serve.serving import Routes, asked, connected, serving
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from extender.serve.places import Places
+from extender.serve.connection_table import ConnectionTable
 from tests.extender.serve.machine import Clients, Handshake, Spins
 from tools.kit.scope import draws
 
@@ -32,14 +32,14 @@ def test_no_order_of_what_clients_do_breaks_the_loop(machine):
 
 def planted_where(where, monkeypatch):
     """The function `where` counts closed clients too: the fault that made a worker spin."""
-    book = Places.book
+    book = ConnectionTable.book
 
     def planted(self, client):
         if sys._getframe(1).f_code.co_name == where:
             self.held.update(client)
         book(self, client)
 
-    monkeypatch.setattr(Places, "book", planted)
+    monkeypatch.setattr(ConnectionTable, "book", planted)
 
 
 def test_machine_finds_a_client_that_is_counted_after_its_interim_answer_could_not_be_sent(monkeypatch):
@@ -86,7 +86,7 @@ def test_machine_ends_a_turn_that_spins(monkeypatch):
     machine = Clients()
     machine.begin()
     try:
-        monkeypatch.setattr(Places, "book", spin)
+        monkeypatch.setattr(ConnectionTable, "book", spin)
         with pytest.raises(Spins):
             machine.act([(0, ("head", (b"none", 10, False, 1, False)))], 5)
     finally:

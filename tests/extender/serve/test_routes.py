@@ -5,13 +5,13 @@ from http import HTTPStatus
 
 import pytest
 
-from extender.serve.hosts import allowed_hosts
+from extender.serve.allowed_hosts import allowed_hosts
 from extender.serve.http import Request
 from extender.serve.limits import CONNECTIONS_MAX, FILES_RESERVED, connections_max
 from extender.serve.routes import Routes
 from extender.verbs.table import VERBS
 from tests.extender.builders import node, pod
-from tests.extender.verbs.test_dispatch import World
+from tests.extender.verbs.test_filter import World
 from tests.extender.world import PODS
 
 BODY = json.dumps({"Pod": {"metadata": {"name": "p", "namespace": "default"}}, "NodeNames": ["h1", "u1"]}).encode()

@@ -6,8 +6,8 @@ import ssl
 
 import pytest
 
+from extender.config.settings import Tls
 from extender.serve import limits, tls
-from extender.settings import Tls
 from tests.scripted.tls import make_authority
 from tools.kit.cases import cases
 from tools.kit.scope import draws

@@ -5,18 +5,18 @@ import re
 
 import pytest
 
+from extender.config.settings import parse
 from extender.policy.exempt import rules_of
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, REASONS
 from extender.policy.snapshot import INHERITED_KICKS
-from extender.settings import parse
 from extender.verbs import wire
-from extender.verbs.dispatch import answer_filter
+from extender.verbs.filter import answer_filter
 from extender.verbs.preempt import answer_preempt
 from extender.verbs.reply import is_canary
 from kube import contract
 from tests.contract.go_types import read_filter_result, read_preemption_result
 from tests.extender.builders import node, owner, pod
-from tests.extender.verbs.test_dispatch import World
+from tests.extender.verbs.test_filter import World
 from tests.extender.world import PODS
 from tools.kit.cases import cases
 
@@ -55,7 +55,7 @@ def world():
     "made",
     ("nodes open, closed and unknown", lambda: filled(World())),
     ("before anything is known", World),
-    ("blind: nothing heard for longer than the limit", lambda: stale(filled(World()))),
+    ("stale: no answer for longer than the limit", lambda: stale(filled(World()))),
     ("in shadow", lambda: filled(World(SHADOW))),
     ("where no gate speaks for it", lambda: filled(World("gates: [{for: {namespaces: [tenant]}}]\n"))),
 )

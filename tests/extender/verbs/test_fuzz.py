@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from extender.counts import RequestResult
+from extender.verbs.counts import RequestResult
 from extender.verbs.table import VERBS
 from tests.contract import mutations
 from tests.contract.go_types import (
@@ -20,7 +20,7 @@ from tests.contract.go_types import (
     read_priorities,
 )
 from tests.extender.builders import node, pod
-from tests.extender.verbs.test_dispatch import World
+from tests.extender.verbs.test_filter import World
 from tests.extender.world import PODS
 from tools.kit.scope import draws
 

@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from extender.counts import RequestResult
 from extender.verbs import wire
-from extender.verbs.dispatch import answer_filter
+from extender.verbs.counts import RequestResult
+from extender.verbs.filter import answer_filter
 from extender.verbs.preempt import CANDIDATES_MAX, answer_preempt
 from extender.verbs.prioritize import answer_prioritize
 from tests.extender.builders import node, pod
-from tests.extender.verbs.test_dispatch import World
+from tests.extender.verbs.test_filter import World
 from tests.extender.world import PODS
 from tools.kit.scope import draws
 

@@ -13,7 +13,7 @@ from extender.verbs.pods import seen_of
 from extender.verbs.table import VERBS
 from extender.verbs.wire import read_filter_args
 from tests.contract.go_types import read_filter_result, read_preemption_result, read_priorities
-from tests.extender.verbs.test_dispatch import World
+from tests.extender.verbs.test_filter import World
 from tools.kit.cases import cases
 
 GPU = "nvidia.com/gpu"

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY
-from extender.source import Sync
 from extender.verbs import wire
 from extender.verbs.preempt import NEITHER, answer_preempt
+from extender.verbs.source import Sync
 from tests.contract.bad_bodies import BAD_BODIES
 from tests.contract.go_types import read_preemption_result
 from tests.extender.builders import node, pod
-from tests.extender.verbs.test_dispatch import World
+from tests.extender.verbs.test_filter import World
 from tests.extender.world import PODS
 from tools.kit.cases import cases
 

@@ -12,7 +12,7 @@ from extender.verbs.table import NOT_A_BINDER, VERBS
 from tests.contract.bad_bodies import BAD_BODIES
 from tests.contract.go_types import read_binding_result, read_priorities
 from tests.extender.builders import node, pod
-from tests.extender.verbs.test_dispatch import World
+from tests.extender.verbs.test_filter import World
 from tests.extender.world import PODS
 
 POD = {"metadata": {"name": "p", "namespace": "default"}}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from extender.cluster import observed
+from extender.config.settings import parse
 from extender.policy.snapshot import SCORE_AVOIDED, SCORE_OPEN
-from extender.services import Services
-from extender.settings import parse
+from extender.process.services import Services
 from extender.web.app import create_app
 from kube import selector
 from kube.times import format_time
@@ -17,7 +17,7 @@ from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node, node_json, owner, pod, seen
 from tests.extender.cluster.test_pod_starts import pod as starting
 from tests.extender.cluster.test_pod_starts import rejected
-from tests.extender.verbs.test_dispatch import FakeCache
+from tests.extender.verbs.test_filter import FakeCache
 from tools.kit.brakes import OFF_YAML
 from tools.kit.clock import Clock
 

@@ -5,9 +5,9 @@ A row of docs/reliability.md (ages): each cell of the table in docs/failure.md t
 
 import pytest
 
-from extender.source import Sync
+from extender.verbs.source import Sync
 from tests.extender.builders import AGENT_LABELS, node, owner, pod
-from tests.extender.verbs.test_dispatch import PODS, World
+from tests.extender.verbs.test_filter import PODS, World
 
 LIMIT_S = 120.0
 MINUTES = range(31)

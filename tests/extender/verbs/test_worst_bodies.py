@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from extender.verbs.dispatch import answer_filter
+from extender.verbs.filter import answer_filter
 from extender.verbs.preempt import answer_preempt
-from tests.extender.verbs.test_dispatch import World
+from tests.extender.verbs.test_filter import World
 
 BODY_BYTES = 2**20
 PEAK_BYTES_A_BYTE = 20  # 160 MiB above idle of 8 MiB

@@ -8,10 +8,10 @@ import pytest
 
 from extender.policy.snapshot import Answer
 from extender.verbs import wire
-from extender.verbs.dispatch import answer_filter
+from extender.verbs.filter import answer_filter
 from tests.contract import mutations
 from tests.extender.builders import node, pod
-from tests.extender.verbs.test_dispatch import World
+from tests.extender.verbs.test_filter import World
 from tests.extender.world import PODS
 from tools.kit.scope import draws
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from extender.config.settings import parse
 from extender.policy.orders import parse_orders
 from extender.policy.snapshot import Snapshot
-from extender.settings import parse
 from extender.web.app import create_app
-from extender.why.entries import Anew, Event, Tally
+from extender.why.entries import Event, Reset, Tally
 from tests.extender.web.showing import DATA, NODES, SETTINGS, WALL, Client, gates
 from tests.extender.web.test_app import Shown
 from tests.extender.why.attempting import UNHEALTHY, Scheduler
@@ -24,7 +24,7 @@ def shown():
     shown.orders = parse_orders(DATA)
     shown.settings = parse(SETTINGS)
     write = shown.journal.write
-    write(Anew(2.0))
+    write(Reset(2.0))
     write(Event(1, 5.0, "closed", "base", "n2", UNHEALTHY, "dns: timed out"))
     write(Event(2, 6.0, "storm", "base", "", UNHEALTHY, "10.96.0.10", "storm", "3 nodes"))
     write(Tally("base", True, 2.0, 9, 5, 3, False, 4, 1, 1, {0: 5}))

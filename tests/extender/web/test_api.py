@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender.counts import Counts
 from extender.policy.decision import Decision, GateState
+from extender.verbs.counts import Counts
 from extender.why.entries import Event
 from tests.extender.feed.test_wire import status
 from tests.extender.snapshots import with_decisions

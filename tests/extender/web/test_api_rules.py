@@ -8,9 +8,9 @@ import pytest
 
 from extender.policy.decision import Decision
 from extender.policy.orders import parse_orders
-from extender.web import report
+from extender.web import schema
 from extender.web.app import create_app
-from extender.why.entries import Anew, Event, Tally
+from extender.why.entries import Event, Reset, Tally
 from tests.extender.web import openapi
 
 # What was not asked rightly
@@ -30,9 +30,9 @@ LONG = "a" * 5000
         ("nodes?limit=1%0A", "limit: is no number from 1 to 1000"),
         ("nodes?limit=1&limit=2", "limit: is given 2 times; give it once"),
         ("nodes?evil=<script>", "a parameter is not known; allowed: limit, continue"),
-        ("nodes?continue=../x", "continue: was not given by an answer; leave it out to begin anew"),
-        ("nodes?continue=", "continue: was not given by an answer; leave it out to begin anew"),
-        (f"nodes?continue={LONG}", "continue: was not given by an answer; leave it out to begin anew"),
+        ("nodes?continue=../x", "continue: was not in an answer; leave it out to start from the beginning"),
+        ("nodes?continue=", "continue: was not in an answer; leave it out to start from the beginning"),
+        (f"nodes?continue={LONG}", "continue: was not in an answer; leave it out to start from the beginning"),
         ("nodes/Nodes", "the path names no node: small letters, digits, - and . are allowed"),
         ("nodes/%3Cscript%3E", "the path names no node: small letters, digits, - and . are allowed"),
         ("nodes/n1%0A", "the path names no node: small letters, digits, - and . are allowed"),
@@ -43,7 +43,7 @@ LONG = "a" * 5000
         ("pods/a.b/c", "the path names no namespace: small letters, digits, - and . are allowed"),
         ("pods/a/B", "the path names no pod: small letters, digits, - and . are allowed"),
         ("pods/a/b?limit=x", "limit: is no number from 1 to 1000"),
-        ("history?continue=0", "continue: was not given by an answer; leave it out to begin anew"),
+        ("history?continue=0", "continue: was not in an answer; leave it out to start from the beginning"),
         ("history?kind=burned", "kind: is none of closed, opened, held, released, cap, storm, stormEnded, order"),
         ("history?kind=", "kind: is none of closed, opened, held, released, cap, storm, stormEnded, order"),
         ("history?node=%22", "node: is no name of a node"),
@@ -107,7 +107,9 @@ def test_while_nothing_happens_an_answer_is_not_made_again(client, shown, path):
             ["nodes", "nodes?limit=2", "nodes/n2", "gates", "pods/team-a/train-7", "pods/a/b", "impact"],
             id="a decision",
         ),
-        pytest.param(lambda shown: setattr(shown, "why", "the feed is away"), PATHS, id="no verdicts any more"),
+        pytest.param(
+            lambda shown: setattr(shown, "why", "the feed is not connected"), PATHS, id="no verdicts any more"
+        ),
         pytest.param(lambda shown: setattr(shown, "orders", parse_orders({})), ["gates"], id="an order"),
         pytest.param(
             lambda shown: shown.scheduler.asks(["n2"], pod="train-7", namespace="team-a", at=9.9),
@@ -125,7 +127,7 @@ def test_while_nothing_happens_an_answer_is_not_made_again(client, shown, path):
             id="a count",
         ),
         pytest.param(
-            lambda shown: shown.journal.write(Anew(9.0)),
+            lambda shown: shown.journal.write(Reset(9.0)),
             ["nodes/n2", "gates", "pods/team-a/train-7", "pods/a/b", "history", "impact"],
             id="the other process began anew",
         ),
@@ -166,9 +168,9 @@ def test_each_route_is_in_the_document(application):
 
 
 def test_the_schemas_are_those_that_readers_of_ours_decode():
-    for name, schema in openapi.SCHEMAS.items():
-        fields = {field.encode_name for field in msgspec.structs.fields(getattr(report, name))}
-        assert fields == set(schema["properties"]) == set(schema["required"])
+    for name, documented in openapi.SCHEMAS.items():
+        fields = {field.encode_name for field in msgspec.structs.fields(getattr(schema, name))}
+        assert fields == set(documented["properties"]) == set(documented["required"])
 
 
 def test_the_document_is_one_of_openapi_3_1_and_leads_nowhere_else():

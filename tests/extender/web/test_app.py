@@ -2,15 +2,15 @@
 
 import pytest
 
-from extender.counts import Counts, Lately
+from extender.config.settings import parse
 from extender.feed import wire
 from extender.policy.decision import CapState, Decision, GateState, HeldBy, Storm
 from extender.policy.exempt import Rules
 from extender.policy.orders import Orders, parse_orders
 from extender.policy.reasons import CLOSED_NOT_READY
 from extender.policy.snapshot import Board, Snapshot
-from extender.settings import parse
-from extender.source import Sync
+from extender.verbs.counts import Counts, Lately
+from extender.verbs.source import Sync
 from extender.web import api
 from extender.web.app import create_app
 from extender.why.journal import Journal
@@ -85,24 +85,26 @@ def test_the_answer_is_made_once_until_something_changes_or_a_second_is_over(cli
         lambda: None,
         lambda: None,
         lambda: shown.decide({"n3": Decision("")}),
-        lambda: setattr(shown, "why", "the feed is away"),
+        lambda: setattr(shown, "why", "the feed is not connected"),
         lambda: setattr(shown.monotonic, "time", 11.0),
     ):
         change()
         client.get("/api/v1/nodes")
         counts.append(len(made))
     assert counts == [1, 1, 2, 3, 4]
-    assert client.get("/api/v1/nodes").json["notAnswering"] == "the feed is away"
+    assert client.get("/api/v1/nodes").json["notAnswering"] == "the feed is not connected"
 
 
 @pytest.mark.parametrize(
     ("path", "changes", "expected"),
     [
         pytest.param("/livez", {}, 200, id="threads that live"),
-        pytest.param("/livez", {"stuck": ["mirror"]}, 503, id="one that does not"),
-        pytest.param("/livez", {"why": "the feed is away"}, 200, id="another process that is away is no reason"),
+        pytest.param("/livez", {"stuck": ["replica"]}, 503, id="one that does not"),
+        pytest.param(
+            "/livez", {"why": "the feed is not connected"}, 200, id="another process that is away is no reason"
+        ),
         pytest.param("/readyz", {}, 200, id="verdicts are given"),
-        pytest.param("/readyz", {"why": "the feed is away"}, 503, id="nobody knows whether"),
+        pytest.param("/readyz", {"why": "the feed is not connected"}, 503, id="nobody knows whether"),
         pytest.param("/readyz", {"said": None, "why": "x"}, 503, id="nothing was ever heard"),
     ],
 )
@@ -120,7 +122,7 @@ def test_metrics_before_anything_was_heard_and_after(client, shown):
     text = client.get("/metrics").text
     assert 'readygate_requests_total{result="answered",verb="filter"} 1.0' in text
     assert 'readygate_cache_age_seconds{cache="pods"} 4.5' in text
-    assert 'readygate_people_requests_total{result="answered",verb="filter"} 0.0' in text
+    assert 'readygate_status_api_requests_total{result="answered",verb="filter"} 0.0' in text
 
 
 @pytest.mark.parametrize(

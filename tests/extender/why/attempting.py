@@ -3,9 +3,9 @@
 from extender.policy.decision import Decision, GateState
 from extender.policy.snapshot import Board, Snapshot
 from extender.why.attempts import Attempt
+from extender.why.blame import AttemptRecorder
 from extender.why.journal import Journal
 from extender.why.recorder import closes_in_shadow
-from extender.why.remember import Rememberer
 
 LOST, UNHEALTHY = "node(s) lost", "node(s) unhealthy"
 
@@ -34,7 +34,7 @@ class Scheduler:
         self.board = board_of(*gates)
         self.journal = Journal()
         self.memory = self.journal.memory
-        self.rememberer = Rememberer(self.memory, self.journal.write)
+        self.rememberer = AttemptRecorder(self.memory, self.journal.write)
 
     def attempt(self, names, *, pod="p", namespace="team", uid="u1", at=10.0, mask=-1, nominated=False, exempt=""):
         answer = self.board.look_up(names, mask)

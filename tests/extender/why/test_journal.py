@@ -5,9 +5,9 @@ import random
 import msgspec
 import pytest
 
-from extender.why.entries import Anew, Cause, Entry, Event, Forgotten, Named, Tally
+from extender.why.entries import Cause, Entry, Event, Forgotten, Named, Reset, Tally
+from extender.why.history import EVENTS_MAX
 from extender.why.journal import Journal
-from extender.why.memory import EVENTS_MAX
 from tests.extender.why.attempting import Scheduler, gate
 
 NODES = [f"n{number}" for number in range(30)]
@@ -37,7 +37,7 @@ class Following:
         self.random = random.Random(seed)
         self.scheduler = Scheduler(gate("base", NODES, NODES[::3]), gate("gpu", NODES, NODES[::4], armed=False))
         self.journal = self.scheduler.journal
-        self.journal.write(Anew(1.0))
+        self.journal.write(Reset(1.0))
         self.at = 1.0
 
     def goes_on(self):

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from extender.cluster.starts import StartingPod
+from extender.cluster.pod_starts import StartingPod
 from extender.policy.decision import GateState
 from extender.policy.orders import Kind, Order, Orders
-from extender.verbs.dispatch import answer_filter
+from extender.verbs.filter import answer_filter
 from extender.why import attempts as attempts_module
 from extender.why import recorder as module
 from extender.why.attempts import Attempts
@@ -15,7 +15,7 @@ from extender.why.journal import Journal
 from extender.why.pods import FORGET_AFTER_S, Pods
 from extender.why.recorder import Recorder
 from tests.extender.builders import node, pod, seen
-from tests.extender.verbs.test_dispatch import World
+from tests.extender.verbs.test_filter import World
 from tests.extender.why.attempting import blamed, board_of, gate, snapshot_of
 from tests.extender.world import PODS
 from tools.kit.clock import Clock

@@ -7,7 +7,7 @@ import pytest
 from extender.policy import reasons
 from kube import contract
 from tests.hosts.deployment.probing import PODS, clear, pod, told
-from tests.hosts.deployment.test_people import readygate
+from tests.hosts.deployment.test_status_api import readygate
 from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.images import PAUSE
 from tools.testbed.hosts.layers import CNI_BIN_DIR

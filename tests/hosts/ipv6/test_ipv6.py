@@ -16,7 +16,7 @@ from extender.policy import reasons
 from kube import contract
 from tests.hosts.deployment.conftest import agents, namespaces, scheduler_files
 from tests.hosts.deployment.probing import PODS, clear, failed_scheduling, health_pod, pod, told
-from tests.hosts.deployment.test_people import readygate
+from tests.hosts.deployment.test_status_api import readygate
 from tests.hosts.ipv6.conftest import API_SERVICE, CONTROL, WORKER
 from tests.hosts.waiting import wait_for, wait_until
 from tools.kit.ports import free_port

@@ -13,7 +13,7 @@ from agent.wire.condition import REASON_CHECKS_PASSED
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG, MANIFESTS, agents, scheduler_files
-from tests.hosts.deployment.test_people import readygate
+from tests.hosts.deployment.test_status_api import readygate
 from tests.hosts.waiting import wait_until
 from tools.testbed.shared.api import ApiError, condition
 

@@ -5,7 +5,7 @@ import pytest
 from extender.policy import reasons
 from kube import contract
 from tests.hosts.deployment.probing import clear
-from tests.hosts.deployment.test_people import readygate
+from tests.hosts.deployment.test_status_api import readygate
 from tests.hosts.path.placing import HEAL, INJECT, node_of, send, wait_decided, wait_placed, wait_refused
 
 NODE, OTHER = "worker-1", "worker-2"

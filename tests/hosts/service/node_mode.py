@@ -272,7 +272,7 @@ def deciding(nodes: Sequence[Node], folder: Path) -> Iterator[Program]:
             "kubernetes": {"kubeconfig": str(nodes[0].hosts.kubeconfig)},
             "gates": [{"healthPods": {"namespace": NS, "labelSelector": f"app={NAME}", "daemonSet": NAME}}],
             "feed": {"socket": str(folder / "feed" / "socket")},
-            "people": {"address": "127.0.0.1", "port": free_port()},
+            "statusApi": {"address": "127.0.0.1", "port": free_port()},
             "heartbeat": {"limitSeconds": 0, "agents": {"limitSeconds": SILENT_S}},
             "outlets": {"nodeCondition": {"enabled": False}, "events": {"enabled": False}},
         }

@@ -87,7 +87,7 @@ def test_the_table_says_beside_a_figure_whether_its_target_is_met() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        pytest.param("people_4_filter_p99_ratio", 1.11, id="more than a tenth beside readers"),
+        pytest.param("status_api_4_filter_p99_ratio", 1.11, id="more than a tenth beside readers"),
         pytest.param("killed_worker_served_s", 1.01, id="more than a second after the worker"),
         pytest.param("killed_master_free_s", 1.01, id="a port held for more than a second"),
         pytest.param("killed_master_served_s", 1.01, id="more than a second after the master"),

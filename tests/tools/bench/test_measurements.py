@@ -14,11 +14,11 @@ from tools.bench import (
     growth,
     kick,
     peak_memory,
-    people,
     rate,
     reload,
     scheduler_rate,
     stalled,
+    status_api,
     stop,
     updates,
 )
@@ -96,25 +96,25 @@ def test_what_fails_beside_nobody_is_not_the_slow_clients_doing() -> None:
 
 def test_people_are_measured_against_the_same_minute_without_them() -> None:
     alone, beside = [Calls([1.0], {}), Calls([10.0], {})], [Calls([2.0], {}), Calls([20.0], {})]
-    read = [people.Read(pages=100, failed=0), people.Read(pages=60, failed=0)]
-    assert {"people_4_filter_p99_ratio": 2.0, "people_4_failed": 0, "people_4_pages_s": 20.0} == values(
-        people.figures(alone, beside, read, seconds=4.0)
+    read = [status_api.Read(pages=100, failed=0), status_api.Read(pages=60, failed=0)]
+    assert {"status_api_4_filter_p99_ratio": 2.0, "status_api_4_failed": 0, "status_api_4_pages_s": 20.0} == values(
+        status_api.figures(alone, beside, read, seconds=4.0)
     )
 
 
 @pytest.mark.parametrize(
     ("read", "cause"),
     [
-        pytest.param(people.Read(pages=0, failed=0), "4 readers got 0 pages in 4 s", id="nothing was read"),
+        pytest.param(status_api.Read(pages=0, failed=0), "4 readers got 0 pages in 4 s", id="nothing was read"),
         pytest.param(
-            people.Read(pages=15, failed=0), "4 readers got 15 pages in 4 s", id="less than a page a second each"
+            status_api.Read(pages=15, failed=0), "4 readers got 15 pages in 4 s", id="less than a page a second each"
         ),
-        pytest.param(people.Read(pages=100, failed=1), "1 of the readers' requests failed", id="a reader was refused"),
+        pytest.param(status_api.Read(pages=100, failed=1), "1 of the readers' requests failed", id="a refusal"),
     ],
 )
-def test_people_who_read_nothing_are_no_measurement(read: people.Read, cause: str) -> None:
+def test_people_who_read_nothing_are_no_measurement(read: status_api.Read, cause: str) -> None:
     with pytest.raises(MeasurementError, match=cause):
-        people.figures([GOOD, GOOD], [GOOD, GOOD], [people.Read(pages=100, failed=0), read], seconds=4.0)
+        status_api.figures([GOOD, GOOD], [GOOD, GOOD], [status_api.Read(pages=100, failed=0), read], seconds=4.0)
 
 
 def test_of_many_connections_each_call_and_each_page_counts() -> None:

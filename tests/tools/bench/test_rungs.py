@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.extender.builders import node, pod
-from tests.extender.verbs.test_dispatch import World
+from tests.extender.verbs.test_filter import World
 from tests.extender.world import PODS
 from tools.bench import in_process
 from tools.bench.asking import request_for

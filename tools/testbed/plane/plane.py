@@ -125,7 +125,7 @@ class Plane:
 
     def stands(self) -> bool:
         """All components run, whoever started them."""
-        processes = self.run.ledger.processes
+        processes = self.run.previous.processes
         return all(name in processes and processes[name].alive() for name in CONTROL_PLANE)
 
     def check(self) -> None:

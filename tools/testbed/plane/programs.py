@@ -33,7 +33,7 @@ class Extender(Program):
             "gates": [dict(gate or {})],
             "kick": dict(kick or {}),
             "feed": {"socket": str(plane.folder / f"{name}-feed" / "socket")},
-            "people": {"address": "127.0.0.1", "port": free_port()},
+            "statusApi": {"address": "127.0.0.1", "port": free_port()},
             "log": {"level": log_level},
             "outlets": {"nodeCondition": {"enabled": False}, "events": {"enabled": False}},
             **sections,
@@ -46,16 +46,16 @@ class Extender(Program):
         self.process.wait_ready(self.ready, timeout_s=EXTENDER_READY_WITHIN_S)
 
 
-class People(Program):
+class StatusApi(Program):
     """The process that shows what an extender decides, by the same configuration."""
 
     def __init__(self, plane: Plane, extender: Extender):
-        name = f"people-of-{extender.process.name}"
-        super().__init__("extender.people", extender.settings, plane.folder, name=name, launch=plane.run.process)
+        name = f"status-api-of-{extender.process.name}"
+        super().__init__("extender.web", extender.settings, plane.folder, name=name, launch=plane.run.process)
 
     @property
     def port(self) -> int:
-        return self.settings["people"]["port"]
+        return self.settings["statusApi"]["port"]
 
     def start(self, **environ: str) -> None:
         """Returns when it follows the extender."""

@@ -16,8 +16,8 @@
 {{- if hasKey .Values.extender.configuration "metrics" -}}
 {{- fail "extender.configuration.metrics: set extender.metrics.address, and leave this out" -}}
 {{- end -}}
-{{- if hasKey (.Values.extender.configuration.people | default dict) "port" -}}
-{{- fail "extender.configuration.people.port: probes and monitors of this chart ask port 9377, leave it out" -}}
+{{- if hasKey (.Values.extender.configuration.statusApi | default dict) "port" -}}
+{{- fail "extender.configuration.statusApi.port: probes and monitors of this chart ask port 9377, leave it out" -}}
 {{- end -}}
 {{- if ne (.Values.extender.configuration.namespace | default .Release.Namespace) .Release.Namespace -}}
 {{- fail "extender.configuration.namespace: orders, Lease and rights are in the release's namespace, leave it out" -}}
@@ -29,14 +29,14 @@
 {{- $_ := set $listen "tls" (dict
   "certificate" (printf "%s/tls.crt" $folder) "key" (printf "%s/tls.key" $folder) "clientCA" (printf "%s/ca.crt" $folder)) -}}
 {{- end -}}
-{{- $people := dict "address" "127.0.0.1" "moreAddresses" (list) "port" 9377 "sharesPort" true -}}
-{{- with .Values.extender.people.address -}}{{- $_ := set $people "moreAddresses" (list .) -}}{{- end -}}
+{{- $statusApi := dict "address" "127.0.0.1" "moreAddresses" (list) "port" 9377 "sharesPort" true -}}
+{{- with .Values.extender.statusApi.address -}}{{- $_ := set $statusApi "moreAddresses" (list .) -}}{{- end -}}
 {{- $metrics := dict -}}
 {{- with .Values.extender.metrics.address -}}{{- $metrics = dict "metrics" (dict "address" . "port" 9379) -}}{{- end -}}
 {{- $base := merge $metrics (dict
   "listen" $listen
   "feed" (dict "socket" "/run/readygate/feed/socket")
-  "people" $people
+  "statusApi" $statusApi
   "kubernetes" (dict "server" (.Values.kubernetes.server | default nil))
   "mode" "protect"
   "namespace" .Release.Namespace
