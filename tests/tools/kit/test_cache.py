@@ -1,4 +1,4 @@
-"""A folder of the cache is whole or not there."""
+"""tools.kit.cache has a folder completely or not at all, and forgets unused folders."""
 
 import os
 import shutil
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from images.cache import KEY_LENGTH, UNUSED_S, cached, forget_older
-from images.commands import BuildError
+from tools.kit.cache import KEY_LENGTH, UNUSED_S, cached, forget_older
+from tools.kit.commands import BuildError
 
 
-def test_a_build_that_failed_is_not_found_again(tmp_path, monkeypatch):
+def test_the_folder_of_a_failed_build_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     def fails(folder):
@@ -24,7 +24,7 @@ def test_a_build_that_failed_is_not_found_again(tmp_path, monkeypatch):
     assert [path.name for path in whole.iterdir()] == ["whole"]
 
 
-def test_what_a_build_of_other_content_left_when_it_was_killed_goes_with_the_next(tmp_path, monkeypatch):
+def test_the_next_build_removes_what_a_killed_build_left(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for kind in ("thing", "thing-other"):
         (tmp_path / "readygate" / f"{kind}-{'0' * KEY_LENGTH}.part").mkdir(parents=True)
@@ -34,7 +34,7 @@ def test_what_a_build_of_other_content_left_when_it_was_killed_goes_with_the_nex
 
 
 def made(kind: str, *ages_s: float) -> list[str]:
-    """Folders of the cache that were used so long ago, by name."""
+    """Creates cached folders that were last used `ages_s` ago. Returns their names."""
     names = []
     for number, age_s in enumerate(ages_s):
         folder = cached(kind, f"{number:0{KEY_LENGTH}x}", lambda folder: (folder / "whole").touch(), print)
@@ -51,7 +51,7 @@ def made(kind: str, *ages_s: float) -> list[str]:
         pytest.param([4 * UNUSED_S], [0], id="all, where there are no more than that"),
     ],
 )
-def test_of_many_folders_stay(
+def test_forget_older_keeps_the_last_used_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ages_s: list[float], stay: list[int]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -62,7 +62,7 @@ def test_of_many_folders_stay(
     assert {names[number] for number in stay} | set(others) == left
 
 
-def test_one_that_is_used_again_is_young_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_used_again_counts_as_recent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     names = made("image", *[9 * UNUSED_S] * 3)
     again = cached("image", "0" * KEY_LENGTH, pytest.fail, print)
@@ -70,8 +70,8 @@ def test_one_that_is_used_again_is_young_again(tmp_path: Path, monkeypatch: pyte
     assert [names[0]] == [path.name for path in (tmp_path / "readygate").iterdir() if path.is_dir()] == [again.name]
 
 
-def test_one_that_another_run_removes_meanwhile_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two runs that have waited for the same image both tidy up after it: one of them failed."""
+def test_a_folder_that_another_run_removes_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs that waited for the same image both call forget_older(); one of them failed."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     names = made("image", *[9 * UNUSED_S] * 3)
     stat = Path.stat
@@ -85,7 +85,7 @@ def test_one_that_another_run_removes_meanwhile_is_no_error(tmp_path: Path, monk
     forget_older("image", kept=2)
 
 
-def test_a_removal_that_is_killed_leaves_no_half_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_removal_leaves_no_incomplete_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     names = made("image", *[9 * UNUSED_S] * 2)
     with monkeypatch.context() as killed:

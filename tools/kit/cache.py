@@ -1,4 +1,4 @@
-"""Folders made once and found again by the hash of all that went into them, under the user's cache folder."""
+"""Caches folders in the user's cache folder. The key is the hash of everything that a folder is made from."""
 
 import fcntl
 import hashlib
@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from images.commands import Progress
+from tools.kit.commands import Progress
 
 KEY_LENGTH = 16
 UNUSED_S = 3600.0
 
 
 def cache_folder() -> Path:
-    """`${XDG_CACHE_HOME:-~/.cache}/readygate`; made when it is not there."""
+    """`${XDG_CACHE_HOME:-~/.cache}/readygate`; created if it does not exist."""
     base = os.environ.get("XDG_CACHE_HOME")
     folder = (Path(base) if base else Path.home() / ".cache") / "readygate"
     folder.mkdir(parents=True, exist_ok=True)
@@ -39,28 +39,28 @@ def key_of_file(path: Path) -> str:
 
 
 def cached(kind: str, key: str, build: Callable[[Path], None], progress: Progress) -> Path:
-    """The folder `<kind>-<key>` of the cache; `build` fills a new one, which gets its name only when it is complete.
+    """Returns the folder `<kind>-<key>`. If it does not exist, `build` fills a new folder, which is then renamed.
 
-    Older folders of the same kind stay: two checkouts may need different ones. `make clean` does not touch them either.
+    So a folder with this name is complete. Folders of the same kind with other keys stay, for other checkouts.
     """
     folder = cache_folder() / f"{kind}-{key}"
     if folder.exists():
         with suppress(OSError):
-            os.utime(folder)  # when it was used last
+            os.utime(folder)  # forget_older() keeps the last used folders
         return folder
     with one_at_a_time(
         cache_folder() / f"{kind}.lock", f"another run is making {folder.name}: waiting for it", progress
     ):
-        if not folder.exists():  # the holder of the lock before us may have made it
+        if not folder.exists():  # the previous holder of the lock may have made it
             work = folder.with_name(f"{folder.name}.part")
-            # Of builds that failed or were killed, of other content too; nobody else builds while we hold the lock.
+            # Failed and killed builds of this kind left these. No other process builds while this one has the lock.
             for left in (work, *cache_folder().glob(f"{kind}-{'?' * KEY_LENGTH}.part")):
                 shutil.rmtree(left, ignore_errors=True)
             work.mkdir()
             try:
                 build(work)
             except BaseException as e:
-                if not isinstance(e, Exception):  # interrupted: nobody asks for its log
+                if not isinstance(e, Exception):  # interrupted: its log is of no use
                     shutil.rmtree(work, ignore_errors=True)
                 raise
             work.rename(folder)
@@ -68,15 +68,17 @@ def cached(kind: str, key: str, build: Callable[[Path], None], progress: Progres
 
 
 def forget_older(kind: str, *, kept: int) -> None:
-    """Removes the folders of this kind but for the `kept` that were used last, and those that may be in use still: one
-    of other runs, of other checkouts too, reads from its folder for as long as it takes."""
+    """Removes the folders of this kind, except the `kept` last used ones and those used within UNUSED_S seconds.
+
+    Another run may still read from a folder that was used recently.
+    """
     used = {}
     for folder in cache_folder().glob(f"{kind}-{'?' * KEY_LENGTH}"):
-        with suppress(FileNotFoundError):  # another run removes it just now, too
+        with suppress(FileNotFoundError):  # another run has removed it
             used[folder] = folder.stat().st_mtime
     for folder in sorted(used, key=used.__getitem__)[:-kept]:
         if used[folder] < time.time() - UNUSED_S:
-            # By its name it is whole or not there, also for who is killed in the middle of this.
+            # Rename first: if this process is killed here, no incomplete folder has a valid name.
             with suppress(OSError):
                 folder.rename(folder.with_name(f"{folder.name}.gone"))
     for gone in cache_folder().glob(f"{kind}-{'?' * KEY_LENGTH}.gone"):
@@ -85,7 +87,7 @@ def forget_older(kind: str, *, kept: int) -> None:
 
 @contextmanager
 def one_at_a_time(path: Path, waiting: str, progress: Progress) -> Iterator[None]:
-    """Of all processes that lock the file; says `waiting` when another has it."""
+    """Locks the file against other processes. Reports `waiting` if another process has the lock."""
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

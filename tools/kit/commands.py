@@ -1,4 +1,4 @@
-"""Commands that take a while, run to their end with a line of progress now and then. Interrupted they leave nothing."""
+"""Runs long commands with progress lines, and ends a program cleanly on Ctrl-C, SIGTERM and SIGHUP."""
 
 import os
 import re
@@ -17,7 +17,7 @@ ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 EXIT_INTERRUPTED = 130
 _PROGRESS_EVERY_S = 10.0
 _GRACE_S = 5.0
-# In the words of pip, Go and apt.
+# Messages of pip, Go and apt.
 _UNREACHABLE = re.compile(
     r"failed to establish a new connection|name resolution|no such host|network is unreachable|i/o timeout"
     r"|proxyerror|max retries exceeded|dial tcp .*connection refused|could not resolve",
@@ -26,12 +26,14 @@ _UNREACHABLE = re.compile(
 
 
 class BuildError(Exception):
-    """Something cannot be made; str = cause and remedy, one line."""
+    """A build failed; str = cause and remedy, one line."""
 
 
 def command(main: Callable[[], int]) -> NoReturn:
-    """Ends this process with the code of `main`; by Ctrl-C, a kill or a closed terminal with one line, once what `main`
-    has begun is undone. More of these do not leave half of that."""
+    """Exits with the code of `main`. A signal of ENDINGS interrupts `main`, which cleans up, and prints one line.
+
+    Further signals are ignored, so that they do not interrupt the cleanup.
+    """
     for number in ENDINGS:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup
             signal.signal(number, _interrupt)
@@ -59,7 +61,7 @@ def run(
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> None:
-    """Runs to the end, output to `log`. Raises BuildError with the cause. Interrupted, it ends all that was started."""
+    """Runs a command with output to `log`. Raises BuildError. If interrupted, ends the command and its children."""
     started = time.monotonic()
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
@@ -82,7 +84,7 @@ def run(
 
 
 def cause(output: str) -> str:
-    """Why a command failed, in one line: what the machine lacks, else its last lines."""
+    """Why a command failed, in one line: a full disk, a failed download, or the last lines of its output."""
     if re.search("no space left on device", output, re.IGNORECASE):
         return "no space left on device"
     if _UNREACHABLE.search(output):
@@ -91,7 +93,7 @@ def cause(output: str) -> str:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """With what it has started: a compiler starts others, a package manager too."""
+    """Ends the process group: compilers and package managers start other processes."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(child.pid, number)
@@ -100,7 +102,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _ended(child: subprocess.Popen[bytes]) -> int | None:
-    """Its exit code; None when it still runs after a while."""
+    """The exit code; None if the child still runs after _PROGRESS_EVERY_S seconds."""
     try:
         return child.wait(timeout=_PROGRESS_EVERY_S)
     except subprocess.TimeoutExpired:

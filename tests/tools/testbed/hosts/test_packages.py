@@ -1,8 +1,8 @@
-"""What is said before apt-get changes anything on the machine."""
+"""tools.testbed.hosts.packages reports upgrades before apt-get changes the machine."""
 
 import pytest
 
-from images import packages
+from tools.testbed.hosts import packages
 
 SIMULATED = """\
 NOTE: This is only a simulation!
@@ -12,11 +12,11 @@ Inst systemd [252.38-1~deb12u1] (252.39-1~deb12u1 Debian:12.12/oldstable [amd64]
 Inst systemd-container (252.39-1~deb12u1 Debian:12.12/oldstable [amd64])
 Conf systemd (252.39-1~deb12u1 Debian:12.12/oldstable [amd64])
 """
-UPGRADE = "packages: UPGRADING what is installed, as they need it: systemd 252.38-1~deb12u1 -> 252.39-1~deb12u1\n"
+UPGRADE = "packages: UPGRADING installed packages that they depend on: systemd 252.38-1~deb12u1 -> 252.39-1~deb12u1\n"
 
 
 class Apt:
-    """Stands for subprocess and apt-get: what is simulated, and what is done."""
+    """Replaces subprocess and apt-get: prints a simulation and records the steps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, simulated: str) -> None:
         self.done: list[str] = []
@@ -28,12 +28,12 @@ class Apt:
         monkeypatch.setattr(packages, "_apt_get", lambda word, *_more: self.done.append(word))
 
 
-def test_a_simulated_installation_is_read():
+def test_a_simulated_installation_is_split_into_new_and_upgraded():
     assert (["systemd-container"], ["systemd 252.38-1~deb12u1 -> 252.39-1~deb12u1"]) == packages.changes(SIMULATED)
     assert ([], []) == packages.changes("E: Unable to locate package\n")
 
 
-def test_an_upgrade_is_told_before_it_is_made(monkeypatch, capsys):
+def test_an_upgrade_is_printed_before_it_is_made(monkeypatch, capsys):
     apt = Apt(monkeypatch, SIMULATED)
     apt_get = packages._apt_get
     monkeypatch.setattr(packages, "_apt_get", lambda *words: (apt_get(*words), print(f"apt-get {words[0]}")))
