@@ -8,7 +8,8 @@
     examine         all findings, with those about extenders, gates, health pods, rights, versions; pure
     schedulers      the findings about kube-schedulers; pure
     rights          the rights that the extender needs; pure
-    findings, page  what a finding is, and how it is shown; pure
+    findings        what a finding is; pure
+    page            the page; pure
 
 Guarantees: changes nothing. What cannot be read is reported as unknown. Imported by `cli.__main__`, and by `cli.replay`
 for the deployed configuration.

@@ -4,7 +4,8 @@
     blame              decides whether readygate keeps the pod off nodes; pure
     scheduler_message  parses kube-scheduler's message about a pod; pure
     pod_view           the fields of a Pod that matter here; pure
-    pod_page, node_page   the pages; pure
+    pod_page           the page of `why pod`; pure
+    node_page          the page of `why node`; pure
 
 Guarantees: an unknown answer is reported as unknown, with exit code 3. A pod is blamed on readygate only for nodes that
 were refused in its last attempt. Imported by `cli.__main__`.

@@ -28,7 +28,7 @@ MESSAGE_MOST = 4096  # characters
 POD_CODES = """\
   0    readygate does not hold it
   1    readygate keeps it off nodes that would take it
-  3    unknown: there is no such pod, no extender answers or gives verdicts, or none reaches kube-scheduler
+  3    unknown: there is no such pod, no extender gives verdicts, or kube-scheduler gets no answer
 """
 NODE_CODES = """\
   0    the node is open
