@@ -5,6 +5,7 @@
     target    what a target is
     build     makes the driver: a Go program with copies of the kubelet's packages
     driver/   its source: how each target is answered by the kubelet
+    build_1_16, driver116/, worlds_1_16, errors_1_16  the same for kubelet 1.16
     kubelet   the driver as a process: batches of histories in, answers out
     compare   runs a target: draws, asks both, stops at the first difference
     shrink    cuts a history down to what is needed for a difference; pure

@@ -21,10 +21,12 @@ pleg    what is told of a runtime's containers, by lists and by events, and what
 plugins the plugin manager: what is registered, deregistered, told and tried again, in what order
 pods    what is made of the answers of a container runtime over the CRI
 prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doProbe
-generate-1.16, loops-1.16, node-1.16, pleg-1.16, prober-1.16, sources-1.16, status-1.16  kubelet 1.16
 sources pods of manifest files and of the API server, merged, with the mirrors of static pods
 starts  environment and command line of a container
 status  generateAPIPodStatus, and the status manager up to its writes
+
+Kubelet 1.16 answers generate-1.16, loops-1.16, node-1.16, pleg-1.16, prober-1.16, sources-1.16 and status-1.16, where
+the agent has `compat: v1.16`.
 """
 
 from tools.differential.target import Target
