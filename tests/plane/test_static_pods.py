@@ -171,6 +171,23 @@ def test_the_mirror_is_put_right(plane, static):
     assert third["metadata"]["uid"] == second["metadata"]["uid"], "a broken file changes nothing"
 
 
+def test_a_static_pod_that_returns_has_no_status_from_before(static):
+    """Its uid is a hash of the file, so only RemoveOrphanedStatuses parts the pod from the one that was there before."""
+    first = static.wait_ready()
+
+    def returned() -> bool:
+        """The status manager forgets pods every two seconds, so the file may come back too early."""
+        static.remove()
+        wait_until(lambda: not static.mirror() and not servers(), "the pod is gone", timeout_s=90)
+        static.write()
+        again = static.wait_ready()
+        hashes = [pod["metadata"]["annotations"]["kubernetes.io/config.hash"] for pod in (first, again)]
+        assert hashes[0] == hashes[1]
+        return again["status"]["startTime"] > first["status"]["startTime"]
+
+    wait_until(returned, "the pod has a start time of its own", timeout_s=300)
+
+
 def test_it_runs_while_the_api_server_is_away(plane, extender, static):
     static.wait_ready()
     told_after(extender.port, NODE, is_open=True)
