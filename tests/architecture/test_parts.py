@@ -1,4 +1,4 @@
-"""The table of parts in docs/kubelet-parity.md: each part of the kubelet has a program, a test of ring 2 or 3, a comparison.
+"""The table of parts in docs/kubelet-parity.md: each part has a program, a test of ring 2 or 3 and a comparison.
 
 That the named tests exist is for test_documents.py, as in each document.
 """

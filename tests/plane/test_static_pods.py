@@ -172,7 +172,7 @@ def test_the_mirror_is_put_right(plane, static):
 
 
 def test_a_static_pod_that_returns_has_no_status_from_before(static):
-    """Its uid is a hash of the file, so only RemoveOrphanedStatuses parts the pod from the one that was there before."""
+    """Its uid is a hash of the file, so only RemoveOrphanedStatuses separates it from the pod that was there before."""
     first = static.wait_ready()
 
     def returned() -> bool:
