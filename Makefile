@@ -11,7 +11,7 @@ export PYTHON
 
 HISTORIES ?= 20000
 N ?= 5
-.PHONY: help venv demo test test-all test-fast test-repeat test-power durations differential lint format test-plane test-hosts test-controls test-ipv6 test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
+.PHONY: help venv demo test test-all test-fast test-repeat test-power durations differential lint format test-plane test-hosts test-controls test-ipv6 test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying bench-pods fleet soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,12 @@ bench-faults: venv ## real faults on the hosts of ring 3: how soon no pod lands 
 
 bench-deploying: venv ## how long the playbooks take on the hosts of ring 3, and kube-scheduler is away (root); build/bench-deploying.json (ARGS="--controls 3")
 	@$(VENV)/python -m tools.bench.deploying $(ARGS)
+
+bench-pods: venv ## one node, 1 to 200 pods and back: the agent next to the real kubelet of ring 3 (root); build/bench-pods.json (ARGS="--sizes 1,10")
+	@$(VENV)/python -m tools.bench.pods $(ARGS)
+
+fleet: venv ## 500 virtual nodes in mode kubelet and 4,500 with Lease and status only stay Ready for ten minutes; build/fleet.json (ARGS="--full 20 --light 100 --minutes 0.5")
+	@$(VENV)/python -m tools.fleet $(ARGS)
 
 soak: venv ## hours of load in rows: R17, R19, ... of docs/reliability.md (ARGS="--only R19 --minutes 1")
 	@$(VENV)/python -m tools.soak $(ARGS)
