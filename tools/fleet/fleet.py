@@ -26,8 +26,10 @@ ENVIRON = {"MALLOC_ARENA_MAX": "2"}
 
 @dataclass(frozen=True)
 class Size:
-    """Of a fleet. `full`: agents in mode `kubelet`; `light`: nodes that only renew Lease and status; at most so many of
-    them in one process. `ramp_s`: their registrations are spread over so many seconds."""
+    """Of a fleet. `full`: agents in mode `kubelet`. `light`: nodes that only renew Lease and status. `full_in_process`,
+    `light_in_process`: the most of them in one process. `ramp_s`: over so many seconds their registrations are spread.
+    `lease_s`: how long a Lease lasts. `full_status_s`, `light_status_s`: how often a node checks if its status must
+    be written; each check is one GET of the agent, and no request of a kubelet."""
 
     full: int = 0
     light: int = 0
@@ -35,7 +37,8 @@ class Size:
     light_in_process: int = 4500
     ramp_s: float = 0.0
     lease_s: int = 40
-    status_s: int = 10
+    full_status_s: int = 10
+    light_status_s: int = 60
 
 
 def names_of(size: Size) -> list[str]:
@@ -138,7 +141,7 @@ class _Worker:
             full=full,
             ramp_s=size.ramp_s,
             lease_s=size.lease_s,
-            status_s=size.status_s,
+            status_s=size.full_status_s if full else size.light_status_s,
             folder=str(plane.folder / name),
             report=str(self._report),
         )

@@ -52,7 +52,7 @@ class Turns:
             self._nearest.notify_all()
             self._place.notify_all()
         until = self._monotonic() + wait_s
-        for thread in self._threads:
+        for thread in [thread for thread in self._threads if thread.is_alive()]:
             thread.join(max(0.0, until - self._monotonic()))
 
     def _run(self) -> None:

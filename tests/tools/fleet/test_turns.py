@@ -55,6 +55,10 @@ def test_turns_that_wait_do_not_keep_others_from_running(turns: Turns) -> None:
     wait_until(lambda: together.n_waiting == 0 and not together.broken, "all three ran")
 
 
+def test_turns_that_were_never_started_can_be_stopped() -> None:
+    Turns(2).stop(wait_s=1.0)
+
+
 def test_a_turn_that_fails_comes_again_and_ends_no_other() -> None:
     failures: list[Exception] = []
     turns = Turns(1, failed=failures.append)
