@@ -71,8 +71,7 @@ def build(settings: Settings) -> list[Service]:
 
 
 def assemble(settings: Settings, connection: Connection, contain: "Contain | None" = None) -> list[Service]:
-    """As `build`, with a connection that was made before. `settings` are of mode kubelet. `contain`: makes what
-    runs the containers; without it the settings choose."""
+    """As `build`, with a given connection. `contain`: makes what runs the containers, instead of the settings' way."""
     node = settings.kubelet
     if node is None:
         raise ValueError("settings without the section kubelet")
