@@ -136,8 +136,7 @@ def assemble(settings: Settings, connection: Connection, contain: "Contain | Non
         *([] if kept is None else [kept]),
         loop,
         *sources.services,
-        plugins,
-        *(reporter, OomWatcher(node.node_name, recorder.record)),
+        *(plugins, reporter, OomWatcher(node.node_name, recorder.record)),
         lease,
         CloseClient("node connections", heartbeats),
     ]
