@@ -2,6 +2,7 @@
 
 import json
 import math
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -90,7 +91,7 @@ class Fleet:
     def stop(self) -> list[int | None]:
         """Ends the processes; their exit codes."""
         for worker in self._workers:
-            worker.process.signal(15)
+            worker.process.signal(signal.SIGTERM)
         codes = [worker.process.stop(grace_s=STOP_S) for worker in self._workers]
         self._workers.clear()
         return codes
