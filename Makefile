@@ -12,7 +12,7 @@ export PYTHON
 TAG ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 HISTORIES ?= 20000
 N ?= 5
-.PHONY: help venv demo test test-all test-fast test-repeat test-power durations differential lint format test-plane test-hosts test-controls test-ipv6 test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
+.PHONY: help venv demo test test-all test-fast test-repeat test-power durations differential lint format test-plane test-hosts test-controls test-ipv6 test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying bench-pods fleet soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,12 @@ bench-faults: venv ## measure the time from a real fault on a host of ring 3 unt
 
 bench-deploying: venv ## measure the playbooks on the hosts of ring 3 and the downtime of kube-scheduler (root); writes build/bench-deploying.json (ARGS="--controls 3")
 	@$(VENV)/python -m tools.bench.deploying $(ARGS)
+
+bench-pods: venv ## measure one node with 1 to 200 pods, the agent and the real kubelet of ring 3 (root); writes build/bench-pods.json (ARGS="--sizes 1,10")
+	@$(VENV)/python -m tools.bench.pods $(ARGS)
+
+fleet: venv ## run 500 virtual nodes in mode kubelet and 4,500 with Lease and status only for ten minutes; writes build/fleet.json (ARGS="--full 20 --light 100 --minutes 0.5")
+	@$(VENV)/python -m tools.fleet $(ARGS)
 
 soak: venv ## run the load rows of docs/reliability.md (R17, R19, ...) for hours (ARGS="--only R19 --minutes 1")
 	@$(VENV)/python -m tools.soak $(ARGS)

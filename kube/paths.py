@@ -2,6 +2,7 @@
 
 from urllib.parse import quote
 
+FROM_MEMORY = {"resourceVersion": "0"}  # query of a GET: the API server answers from its cache and does not ask etcd
 _DEVICES = "resource.k8s.io/v1"  # served since Kubernetes 1.34
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from agent.cri.base import CriError
 from agent.cri.connect import connect_runtime
@@ -29,7 +29,7 @@ from agent.node.oom_watcher import OomWatcher
 from agent.node.registration import NodeReporter
 from agent.pleg.cache import Cache
 from agent.pleg.generator import EventGenerator
-from agent.pleg.seen import SeenRuntime
+from agent.pleg.seen import EndingRuntime, SeenRuntime
 from agent.plugins.handlers import handlers
 from agent.plugins.manager import PluginManager, plugin_counts
 from agent.pods.hooks import Hooks
@@ -58,9 +58,6 @@ from kube.auth import Connection
 from kube.client import ATTEMPTS, Client
 from kube.connect import connect
 
-if TYPE_CHECKING:
-    from agent.cri.runtime import CriRuntime
-
 USER_AGENT = f"readygate-agent/{product_version()}"
 ANSWER_LIMIT_BYTES = 64 * 2**20  # of the API server: all pods of one node
 
@@ -73,15 +70,15 @@ def build(settings: Settings) -> list[Service]:
     return assemble(settings, connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server))
 
 
-def assemble(settings: Settings, connection: Connection) -> list[Service]:
-    """As `build`, with a connection that was made before. `settings` are of mode kubelet."""
+def assemble(settings: Settings, connection: Connection, contain: "Contain | None" = None) -> list[Service]:
+    """As `build`, with a given connection. `contain`: makes what runs the containers, instead of the settings' way."""
     node = settings.kubelet
     if node is None:
         raise ValueError("settings without the section kubelet")
     client = Client(connection, user_agent=USER_AGENT, answer_limit_bytes=ANSWER_LIMIT_BYTES)
     semantics, inbox = semantics_of(node), Inbox()
     table = PodTable(inbox.put, semantics, lambda: sources.wake())
-    ran = processes(node, inbox, semantics) if node.cri is None else in_runtime(node, node.cri, inbox, semantics)
+    ran = (contain or contained)(node, inbox, semantics)
     runtime, events = ran.runtime, ran.events
     sources = PodSources(node, client, table, lambda: (loop, reporter))
 
@@ -139,12 +136,18 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         *([] if kept is None else [kept]),
         loop,
         *sources.services,
-        plugins,
-        *(reporter, OomWatcher(node.node_name, recorder.record)),
+        *(plugins, reporter, OomWatcher(node.node_name, recorder.record)),
         lease,
         CloseClient("node connections", heartbeats),
     ]
     return services
+
+
+class Runtime(EndingRuntime, Service, Protocol):
+    """What runs containers, and the thread in it. `host_ip`: the address of the node."""
+
+    @property
+    def host_ip(self) -> str: ...
 
 
 def semantics_of(node: Kubelet) -> Semantics:
@@ -152,7 +155,7 @@ def semantics_of(node: Kubelet) -> Semantics:
     return chosen(node.compat, node.feature_gates.items(), max_container_restart_period_s=restart_period_s)
 
 
-def prober_of(runtime: "ProcessRuntime | CriRuntime", recorder: Recorder, semantics: Semantics) -> Prober:
+def prober_of(runtime: Runtime, recorder: Recorder, semantics: Semantics) -> Prober:
     execute = runtime.exec if semantics.exec_timeout_fails else timeouts_are_no_failures(runtime.exec)
     return Prober(execute, lambda *facts: recorder.record(of_container(*facts)))
 
@@ -166,7 +169,7 @@ class Containers:
     what is being made for a pod. `use_pod_cidr`: the Node has this block of pod addresses; processes go by that of the
     settings."""
 
-    runtime: "ProcessRuntime | CriRuntime"
+    runtime: Runtime
     events: EventGenerator
     readiness: Callable[[float], Readiness]
     refusal: Callable[[], str] = lambda: ""
@@ -176,6 +179,14 @@ class Containers:
     events_full: Callable[[], str] = lambda: ""
     abandon: Callable[[str], None] = lambda _uid: None
     use_pod_cidr: Callable[[str], None] = lambda _cidr: None
+
+
+Contain = Callable[[Kubelet, Inbox, Semantics], Containers]
+
+
+def contained(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
+    """By the settings: over the CRI, or as processes."""
+    return processes(node, inbox, semantics) if node.cri is None else in_runtime(node, node.cri, inbox, semantics)
 
 
 def processes(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:

@@ -12,8 +12,9 @@ import math
 import random as random_module
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Protocol
 
 from agent.events.event import NORMAL, WARNING, Event, Record, about_node, record_nothing
@@ -50,7 +51,7 @@ REASON_REBOOTED = "NodeRebooted"
 class NodeClient(Protocol):
     """The part of kube.client.Client that is used."""
 
-    def get(self, path: str) -> bytes: ...
+    def get(self, path: str, *, query: Mapping[str, str] = ...) -> bytes: ...
     def create(self, path: str, body: bytes) -> bytes: ...
     def patch(self, path: str, body: bytes, *, content_type: str) -> bytes: ...
 
@@ -193,8 +194,10 @@ class NodeReporter:
         for attempt in range(TRIES):
             self._loop.progressed()
             try:
-                return self._report_once()
+                return self._report_once(from_memory=attempt == 0)
             except NotFound:
+                if attempt == 0:  # the cache of the API server may not have a new Node yet
+                    continue
                 self._registered.clear()
                 raise
             except KubeError:
@@ -202,8 +205,8 @@ class NodeReporter:
                     raise
         return False
 
-    def _report_once(self) -> bool:
-        node = self._get()
+    def _report_once(self, *, from_memory: bool) -> bool:
+        node = self._get(paths.FROM_MEMORY if from_memory else {})
         self._tell_of_orders(node)
         changed = self._pod_cidr_changed(node)
         new = self._status(node.status)
@@ -286,7 +289,7 @@ class NodeReporter:
         text = f"Node {self._facts.name} status is now: {reason}"
         self._record(Event(about_node(self._facts.name), NORMAL, reason, text))
 
-    def _get(self) -> Node:
-        node = parse_node(self._client.get(paths.node(self._facts.name)))
+    def _get(self, query: Mapping[str, str] = MappingProxyType({})) -> Node:
+        node = parse_node(self._client.get(paths.node(self._facts.name), query=query))
         self._known = node
         return node

@@ -33,7 +33,6 @@ log = logging.getLogger(__name__)
 LOOK_S = 2.0
 PORT_DEADLINE_S = 1.5
 LEASE_DEADLINE_S = 3.0
-FROM_MEMORY = {"resourceVersion": "0"}  # of the API server, which then asks no etcd
 STUCK_AFTER_S = 60.0  # the look-up of the server's name knows no deadline
 PLEG = "PLEG is not healthy"  # of a kubelet that is not ready: pkg/kubelet/kubelet.go, skipped pod synchronization
 TEXT_LIMIT_BYTES = 256
@@ -179,7 +178,7 @@ class KubeletWatch:
         self._on_change()
 
     def _with_lease(self, seen: silence.Seen) -> silence.Seen:
-        query = FROM_MEMORY if silence.all_seems_well(seen, has_port=self._has_port) else {}
+        query = paths.FROM_MEMORY if silence.all_seems_well(seen, has_port=self._has_port) else {}
         try:
             renewed = renew_time_of(self._client.get(self._lease, deadline_s=LEASE_DEADLINE_S, query=query))
         except (KubeError, CredentialsInvalid, *UNREADABLE) as e:

@@ -8,9 +8,10 @@ import pytest
 from agent.node.facts import amount
 from agent.node.machine import resources
 from tests.agent.plugins.test_client import Server as PluginServer
+from tools.bench.agent.kubelet import health_server
 from tools.kit.pid import find_processes
 from tools.kit.programs import fetch
-from tools.kit.waiting import wait_for
+from tools.kit.waiting import wait_for, wait_until
 from tools.testbed.plane.plane import Plane
 from tools.testbed.plane.programs import Agent
 from tools.testbed.shared.api import condition
@@ -30,6 +31,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args): pass
 http.server.HTTPServer((sys.argv[1], 8080), Handler).serve_forever()
 """
+# Listens at port 8080 while the file `fit` is there; it runs on without it.
+LISTENER = """
+import os, socket, sys, time
+with socket.create_server((sys.argv[1], 8080)):
+    while os.path.exists(sys.argv[2]): time.sleep(0.1)
+time.sleep(600)
+"""
+GATE = "readygate.dev/test-gate"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"
 
 
@@ -189,6 +198,54 @@ def test_a_pod_that_ends_gets_a_terminal_phase(plane):
     assert condition(ended, "Ready")["reason"] == "PodCompleted"
     plane.api.delete(f"{path}/{name}")
     assert wait_for(lambda: name not in {p["metadata"]["name"] for p in plane.api.items(path)}, timeout_s=90)
+
+
+@pytest.mark.usefixtures("agent")
+def test_exec_grpc_and_tcp_probes_and_a_readiness_gate_decide_on_a_pod(plane, tmp_path):
+    """Startup by a command, readiness by gRPC and by a gate of the pod, liveness by TCP."""
+    started, fit = tmp_path / "started", tmp_path / "fit"
+    fit.touch()
+    plane.wait_namespace(NAMESPACE)
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods"
+    often = {"periodSeconds": 1, "failureThreshold": 1}
+
+    def status():
+        return plane.api.get(f"{path}/probed")["status"]
+
+    def wait(what: str, look) -> None:
+        wait_until(lambda: look(status()), lambda: f"{what}: {status()}", timeout_s=90)
+
+    def container(now):
+        return (now.get("containerStatuses") or [{}])[0]
+
+    with health_server() as port:
+        spec = {**pod_spec([sys.executable, "-c", LISTENER, "$(READYGATE_POD_IP)", str(fit)]), "nodeName": NODE}
+        spec["readinessGates"] = [{"conditionType": GATE}]
+        spec["containers"][0] |= {
+            "startupProbe": {"exec": {"command": ["test", "-e", str(started)]}, **often, "failureThreshold": 300},
+            "readinessProbe": {"grpc": {"port": port}, **often},
+            "livenessProbe": {"tcpSocket": {"port": PORT}, **often, "failureThreshold": 3},
+        }
+        plane.api.create(path, {"metadata": {"name": "probed"}, "spec": spec})
+        wait("the container runs", lambda now: "running" in container(now).get("state", {}))
+        assert (False, False) == (container(status())["started"], container(status())["ready"])
+
+        started.touch()
+        wait("the command says that it has started", lambda now: container(now)["started"])
+        wait("the gRPC server says that it is ready", lambda now: container(now)["ready"])
+        ready = condition({"status": status()}, "Ready")
+        assert ("False", "ReadinessGatesNotReady") == (ready["status"], ready["reason"])
+        opened = {"status": {"conditions": [{"type": GATE, "status": "True"}]}}
+        plane.api.patch(f"{path}/probed/status", opened)
+        wait("the gate opens", lambda now: condition({"status": now}, "Ready")["status"] == "True")
+
+        fit.unlink()
+        wait("a closed port restarts it", lambda now: container(now)["restartCount"] > 0)
+        fit.touch()
+        wait("it is Ready again", lambda now: condition({"status": now}, "Ready")["status"] == "True")
+    wait("without the gRPC server it is not", lambda now: not container(now)["ready"])
+    plane.api.delete(f"{path}/probed")
+    assert wait_for(lambda: "probed" not in {p["metadata"]["name"] for p in plane.api.items(path)}, timeout_s=90)
 
 
 @pytest.mark.usefixtures("agent")

@@ -3,8 +3,10 @@
 The API server knows the pod by its mirror, which the agent makes with a node's rights (admission: NodeRestriction).
 """
 
+import itertools
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -169,6 +171,24 @@ def test_the_mirror_is_put_right(plane, static):
     (static.manifests / "other.yaml").write_text("kind: [")
     third = static.wait_ready(version="2")
     assert third["metadata"]["uid"] == second["metadata"]["uid"], "a broken file changes nothing"
+
+
+def test_a_static_pod_that_returns_has_no_status_from_before(static):
+    """Its uid is a hash of the file, so only RemoveOrphanedStatuses separates it from the pod that was there before."""
+    first = static.wait_ready()
+    pauses_s = itertools.count(2, 2)
+
+    def returned() -> bool:
+        static.remove()
+        wait_until(lambda: not static.mirror() and not servers(), "the pod is gone", timeout_s=90)
+        time.sleep(next(pauses_s))  # the housekeeping runs every two seconds, and nothing shows what it did
+        static.write()
+        again = static.wait_ready()
+        hashes = [pod["metadata"]["annotations"]["kubernetes.io/config.hash"] for pod in (first, again)]
+        assert hashes[0] == hashes[1]
+        return again["status"]["startTime"] > first["status"]["startTime"]
+
+    wait_until(returned, "the pod has a start time of its own", timeout_s=300)
 
 
 def test_it_runs_while_the_api_server_is_away(plane, extender, static):

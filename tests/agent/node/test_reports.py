@@ -303,6 +303,18 @@ def test_a_deleted_node_is_registered_again(api: FakeApiServer, reporter: NodeRe
     assert not reporter.registered
 
 
+def test_n108_the_first_try_of_a_report_reads_the_cache_of_the_api_server_and_the_next_one_etcd(
+    api: FakeApiServer, reporter: NodeReporter
+) -> None:
+    reporter.register()
+    del api.requests[:]
+    api.answer_next(404, method="GET")  # a new Node is not in the cache yet
+    assert reporter.report()
+    assert [("GET", {"resourceVersion": "0"}), ("GET", {}), ("PATCH", {})] == [
+        (one.method, dict(one.query)) for one in api.requests
+    ]
+
+
 def test_the_body_of_a_report_is_json(api: FakeApiServer, reporter: NodeReporter) -> None:
     reporter.register()
     reporter.report()
@@ -316,7 +328,7 @@ class OldServer:
         self.node: Any = None
         self.upgraded = False
 
-    def get(self, _path: str) -> bytes:
+    def get(self, _path: str, *, query: object) -> bytes:  # noqa: ARG002 - NodeClient
         return json.dumps(self.node).encode()
 
     def create(self, _path: str, body: bytes) -> bytes:

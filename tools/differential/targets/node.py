@@ -234,7 +234,7 @@ class Scene:
             return False
         return True
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, *, query: object = None) -> bytes:  # noqa: ARG002 - NodeClient
         self.looks += 1
         if self.looks > 0:
             self._fault("get", path)

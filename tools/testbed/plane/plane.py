@@ -52,6 +52,7 @@ class Plane:
     scheduler: False leaves its start to start_scheduler().
     lasting: the plane stays when this process ends, under `name`, until the next up() or down() of that name.
     thrifty: its programs trade memory and parallelism for processor time. Not for benchmarks.
+    etcd_bytes: the most that etcd may store.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Plane:
         scheduler: bool = True,
         lasting: bool = False,
         thrifty: bool = False,
+        etcd_bytes: int = ETCD_BYTES,
         progress: Progress = lambda _: None,
     ):
         self.run = Run(name, lasting=lasting)
@@ -78,6 +80,7 @@ class Plane:
         self._scheduler = scheduler
         self._scheduler_config = ""
         self._environ = THRIFTY if thrifty else {}
+        self._etcd_bytes = etcd_bytes
         self.scheduler_url = ""  # of the one that runs, where it serves /configz and /metrics
         self._progress = progress
         self._processes: dict[str, Child] = {}
@@ -297,7 +300,7 @@ class Plane:
                 f"--data-dir={self.run.volatile() / 'etcd'}",
                 "--unsafe-no-fsync",
                 # Its data may be in memory. What it keeps for a server that lags behind is for nobody here.
-                f"--quota-backend-bytes={ETCD_BYTES}",
+                f"--quota-backend-bytes={self._etcd_bytes}",
                 "--snapshot-count=1000",
                 "--max-wals=1",
                 "--max-snapshots=1",

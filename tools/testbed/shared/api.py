@@ -90,6 +90,16 @@ class Api:
             if e.status != 404:
                 raise
 
+    def text(self, path: str) -> str:
+        """A page that is no JSON, such as /metrics. Raises ApiError."""
+        try:
+            reply = self._pool.request("GET", self.server + path)
+        except urllib3.exceptions.HTTPError as e:
+            raise ApiError("GET", path, 0, type(e).__name__, str(e)) from e
+        if reply.status >= 300:
+            raise ApiError("GET", path, reply.status, "", "")
+        return str(reply.data.decode())
+
     def ready(self) -> bool:
         """`/readyz` says ok."""
         try:
