@@ -121,6 +121,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         record=recorder.record,
         grants=GrantedFile(Path(node.root_dir, "granted_resources.json")),
         abandon=ran.abandon,
+        network=lambda: "".join(ran.readiness(time.monotonic()).network_errors()),
     )
     lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
     plugins = PluginManager(Path(node.root_dir, "plugins_registry"), handlers())

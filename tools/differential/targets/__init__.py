@@ -25,6 +25,7 @@ prober-1.16, status-1.16  those of kubelet 1.16, beside the agent with `compat: 
 sources pods of manifest files and of the API server, merged, with the mirrors of static pods
 starts  environment and command line of a container
 status  generateAPIPodStatus, and the status manager up to its writes
+workers what is done for each pod, in which order, and when it is tried again
 """
 
 from tools.differential.target import Target
@@ -54,6 +55,7 @@ from tools.differential.targets.sources import SourcesTarget
 from tools.differential.targets.starts import StartsTarget
 from tools.differential.targets.status import StatusTarget
 from tools.differential.targets.status_1_16 import OldStatusTarget
+from tools.differential.targets.workers import WorkersTarget
 
 TARGETS: tuple[Target, ...] = (
     ActionsTarget(),
@@ -82,4 +84,5 @@ TARGETS: tuple[Target, ...] = (
     StartsTarget(),
     StatusTarget(),
     OldStatusTarget(),
+    WorkersTarget(),
 )
