@@ -75,7 +75,8 @@ class HistoryRuntime(FakeRuntime):
         if ("broken", pod.uid) in self.faults:
             self.tell(pod.uid, "start fails")
             raise StartError("RunContainerError", "broken")
-        self.tell(pod.uid, "start", restart_count)
+        # Of a static pod another one of its uid may have been there, whose restarts a kubelet counts by its logs.
+        self.tell(pod.uid, "start", *(() if pod.static else (restart_count,)))
         self._killed.pop(pod.uid, None)
         self.asked.discard(pod.uid)
         return super().start_container(pod, container, restart_count)
@@ -92,13 +93,13 @@ class HistoryRuntime(FakeRuntime):
         return uid in self.asked and bool(self.seen(uid).running)
 
     def stop_pod(self, uid: str) -> None:
-        if uid not in self.pods:
+        """One that is stopped already is no work: a kubelet does not ask for it again after a restart."""
+        if not any(sandbox.ready for sandbox in self.seen(uid).sandboxes):
             return
         if ("stuck", uid) in self.faults:
             self.tell(uid, "stop fails")
             raise RuntimeUnavailable("the sandbox cannot be stopped")
-        if any(sandbox.ready for sandbox in self.seen(uid).sandboxes):
-            self.tell(uid, "stopped")
+        self.tell(uid, "stopped")
         self.pods[uid] = replace(self.seen(uid), sandboxes=(Sandbox(False, "127.0.1.2"),))
 
     def remove_pod(self, uid: str) -> None:
@@ -162,7 +163,7 @@ class HistoryStatuses(StatusManager):
             return
         told: list[Any] = ["status", kind, kept.phase.value, kept.reason]
         for container in kept.container_statuses or ():
-            told += [_state(container), container.restart_count]
+            told += [_state(container), *(() if pod.static else (container.restart_count,))]
         if kind == "sync":
             told.append(pod.labels.get("n", ""))
         known = self._table.pod_by_uid(pod.uid) is not None

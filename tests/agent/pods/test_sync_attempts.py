@@ -136,3 +136,11 @@ def test_sp34_a_file_that_was_gone_while_its_pod_was_worked_on_starts_it_again()
     node.put(STATIC)
     node.end("c", 143)
     assert [("c", 0), ("c", 0)] == node.runtime.started
+
+
+def test_sp34_a_pod_that_ends_keeps_its_grace_period_when_its_file_comes_back_with_another() -> None:
+    node = Node()
+    node.put(STATIC)
+    node.remove()
+    node.put(replace(STATIC, termination_grace_period_s=2))
+    assert [("c", 30)] == node.runtime.stopped

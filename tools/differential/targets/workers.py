@@ -68,6 +68,8 @@ class WorkersTarget:
                 steps.append({"op": "network", "uid": "", "on": _turned(on, "network", "")})
             else:
                 op, uid = random.choice(OPS), random.choice(there)
+                if op == "fail" and ("slow", uid) in on:
+                    op = "label"
                 step: Json = {"op": op, "uid": uid}
                 if op in FAULTS:
                     step["on"] = _turned(on, op, uid)
@@ -237,9 +239,9 @@ class _Scene:
                 if op == "slow" and ("slow", uid) not in world.runtime.faults and uid in self._slow:
                     self._slow.pop(uid).set()
             case "exit":
-                ran = bool(world.runtime.seen(uid).running)
+                ending = world.runtime.is_ending(uid)
                 world.runtime.exit(uid, step["code"])
-                if not step["quiet"] or (ran and state is not None and state.stage is Stage.TERMINATING):
+                if ending or not step["quiet"]:  # whoever ends it knows
                     self._inbox.put(uid)
             case "sync":
                 if state is not None and not state.refused and pod is not None:
@@ -258,7 +260,8 @@ class _Scene:
                 grace = min(step["grace"], meta.get("deletionGracePeriodSeconds", step["grace"]))
                 meta |= {"deletionTimestamp": text_time(1000), "deletionGracePeriodSeconds": grace}
             case "fail":
-                status["phase"] = "Failed"
+                if "deletionTimestamp" not in meta:
+                    status["phase"] = "Failed"
             case "echo":
                 kept = self._statuses.pod_status(meta["uid"])
                 if kept is not None:
@@ -273,7 +276,7 @@ class _Scene:
                 self._remove(meta["uid"])
 
     def _remove(self, uid: str) -> None:
-        """A pod that is gone ends without faults: where it does not, upstream tries again with its housekeeping alone."""
+        """A pod that is gone ends without faults: where it does not, only housekeeping tries again upstream."""
         del self.world.config[uid]
         self.world.runtime.faults -= {("blind", uid), ("stuck", uid)}
 
@@ -337,7 +340,7 @@ class _Scene:
         }
         due = self.loop._due._at.get(uid)
         if due is not None and not over and uid not in self._slow and self._tries_again(state):
-            told["wait"] = round((due - self.world.clock.time) * 1000)
+            told["wait"] = int((due - self.world.clock.time) * 1000)
         return told
 
     def _tries_again(self, state: PodState) -> bool:

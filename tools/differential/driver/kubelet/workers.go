@@ -146,7 +146,9 @@ func (s *workersScene) change(ctx context.Context, pod *v1.Pod, step *workersSte
 		}
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &now, &grace
 	case "fail":
-		pod.Status.Phase = v1.PodFailed
+		if pod.DeletionTimestamp == nil {
+			pod.Status.Phase = v1.PodFailed
+		}
 	case "echo":
 		if kept, found := s.kl.statusManager.GetPodStatus(pod.UID); found {
 			pod.Status.Phase = kept.Phase
@@ -221,13 +223,6 @@ func (s *workersScene) house(ctx context.Context) error {
 	return nil
 }
 
-func (p *podWorkers) hasStarted(uid types.UID) bool {
-	p.podLock.Lock()
-	defer p.podLock.Unlock()
-	status, found := p.podSyncStatuses[uid]
-	return found && status.IsStarted()
-}
-
 func (s *workersScene) advance(ctx context.Context, by time.Duration) {
 	until := s.clock.Now().Add(by)
 	for {
@@ -300,18 +295,6 @@ func (s *workersScene) heldBack() []types.UID {
 		}
 	}
 	return found
-}
-
-// wantRestart tells whether a pod has ended of which another of the same uid is there: upstream housekeeping sees it.
-func (p *podWorkers) wantRestart() bool {
-	p.podLock.Lock()
-	defer p.podLock.Unlock()
-	for _, status := range p.podSyncStatuses {
-		if status.restartRequested && status.finished {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *workersScene) told() any {

@@ -75,7 +75,11 @@ func (r workersRuntime) SyncPod(ctx context.Context, pod *v1.Pod, status *kubeco
 		return
 	}
 	count := len(run.containers)
-	r.tell(uid, "start", count)
+	if isStatic(pod) { // another one of its uid may have been there, whose restarts the logs count
+		r.tell(uid, "start")
+	} else {
+		r.tell(uid, "start", count)
+	}
 	run.killed = nil
 	delete(r.asked, uid)
 	run.containers = append([]*kubecontainer.Status{{
@@ -124,7 +128,7 @@ func (r workersRuntime) KillPod(ctx context.Context, pod *v1.Pod, _ kubecontaine
 	if r.faults["blind"][pod.UID] {
 		return errors.New("nobody knows whether it runs")
 	}
-	if r.faults["stuck"][pod.UID] {
+	if run.ready && r.faults["stuck"][pod.UID] {
 		r.tell(pod.UID, "stop fails")
 		return errors.New("the sandbox cannot be stopped")
 	}

@@ -210,20 +210,6 @@ func (s *workersScene) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, stat
 	return err
 }
 
-// What came for the pod in the meantime waits for the next attempt, as in the agent: upstream makes that at once.
-func (p *podWorkers) waitForRetry(uid types.UID) {
-	p.podLock.Lock()
-	defer p.podLock.Unlock()
-	if status := p.podSyncStatuses[uid]; status.pendingUpdate != nil {
-		status.mergeLastUpdate(*status.pendingUpdate)
-		status.pendingUpdate = nil
-		select {
-		case <-p.podUpdates[uid]:
-		default:
-		}
-	}
-}
-
 func (s *workersScene) SyncTerminatingRuntimePod(ctx context.Context, running *kubecontainer.Pod) error {
 	s.as(running.ID, "orphan")
 	return s.kl.SyncTerminatingRuntimePod(ctx, running)

@@ -41,7 +41,10 @@ func (w workersStatuses) show(pod *v1.Pod, kind string, set v1.PodStatus) {
 	defer s.mutex.Unlock()
 	told := []any{"status", kind, string(set.Phase), set.Reason}
 	for _, container := range set.ContainerStatuses {
-		told = append(told, stateOf(container), container.RestartCount)
+		told = append(told, stateOf(container))
+		if !isStatic(pod) {
+			told = append(told, container.RestartCount)
+		}
 	}
 	if kind == "sync" {
 		told = append(told, pod.Labels["n"])
