@@ -1,4 +1,4 @@
-"""What the pod workers do for each pod, in which order, and when they try again: rows PW6 to PW23.
+"""What the pod workers do for each pod, in which order, and when they try again: rows PW6, PW8-PW13, PW16-PW23.
 
 Pods are updated, deleted, removed and refused; containers exit or do not start; the runtime fails, hangs or has no
 network; static pods share a name; the agent is started again. A pod has one container, which runs until the history
