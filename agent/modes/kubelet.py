@@ -123,7 +123,6 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         abandon=ran.abandon,
         network=lambda: "".join(ran.readiness(time.monotonic()).network_errors()),
     )
-    lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
     plugins = PluginManager(Path(node.root_dir, "plugins_registry"), handlers())
     services: list[Service] = []
     pages = {
@@ -142,7 +141,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         *sources.services,
         plugins,
         *(reporter, OomWatcher(node.node_name, recorder.record)),
-        lease,
+        LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds),
         CloseClient("node connections", heartbeats),
     ]
     return services
