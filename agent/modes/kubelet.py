@@ -118,8 +118,8 @@ def assemble(settings: Settings, connection: Connection, contain: "Contain | Non
         record=recorder.record,
         grants=GrantedFile(Path(node.root_dir, "granted_resources.json")),
         abandon=ran.abandon,
+        network=lambda: "".join(ran.readiness(time.monotonic()).network_errors()),
     )
-    lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
     plugins = PluginManager(Path(node.root_dir, "plugins_registry"), handlers())
     services: list[Service] = []
     pages = {
@@ -137,7 +137,7 @@ def assemble(settings: Settings, connection: Connection, contain: "Contain | Non
         loop,
         *sources.services,
         *(plugins, reporter, OomWatcher(node.node_name, recorder.record)),
-        lease,
+        LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds),
         CloseClient("node connections", heartbeats),
     ]
     return services

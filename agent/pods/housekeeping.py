@@ -6,6 +6,7 @@ from agent.pods.inbox import Inbox
 from agent.pods.partners import Pods, ProbeWorkers, Statuses, StoppableRuntime
 from agent.pods.resizing import Resizer
 from agent.pods.state import PodState, Stage
+from agent.processes.command import RuntimeUnavailable
 from agent.status import deadline
 from agent.status.conditions import is_terminal
 
@@ -50,10 +51,18 @@ class Housekeeper:
         for uid in wanted - kept - there:
             pod = self._pods.pod_by_uid(uid)  # refused; filterTerminalPodsToDelete
             if pod is not None and pod.deletion_timestamp is not None and is_terminal(pod.status.phase):
-                states[uid].end(is_over=True)
+                states[uid].end(is_over=self._is_known(uid))
                 self._inbox.put(uid)
         for uid in there - kept:
             self._inbox.put(uid)
+
+    def _is_known(self, uid: str) -> bool:
+        """What the runtime has of the pod."""
+        try:
+            self._runtime.pod(uid)
+        except RuntimeUnavailable:
+            return False
+        return True
 
     def clear_away(self, uid: str) -> None:
         """Of a pod that is not to run here: an agent before us left it."""

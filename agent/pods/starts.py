@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import Callable, Container
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.events.event import NORMAL, WARNING, Event, Record, about_container, record_nothing
 from agent.model import ContainerWaiting, Pod
@@ -12,7 +12,7 @@ from agent.pods.backoff import RestartBackoff
 from agent.pods.hooks import Hook
 from agent.pods.partners import HookRunner
 from agent.processes.command import go_duration
-from agent.runtime.base import ContainerRuntime, RuntimeContainer, StartError
+from agent.runtime.base import ContainerPhase, ContainerRuntime, RuntimeContainer, StartError
 from agent.semantics import PROFILES, Semantics
 from agent.status.restarts import is_sidecar
 
@@ -99,6 +99,25 @@ class Starter:
             if failed or attempt.hooked:
                 break
         return done
+
+    def start_in_place(self, pod: Pod, starts: PodStarts, killed: dict[str, Start | None]) -> bool:
+        """Starts what starts in place of those in `killed` that have ended, whatever their exit codes. First of all,
+        since a status without them might say that the pod is done. True: the pod waits for a postStart hook.
+
+        As in a kubelet, which starts them in the same step, back-off counts from the end of the instance before. Where
+        it is not over, the policy decides from now on.
+        """
+        runtime = self._runtime.pod(pod.uid)
+        # Of one of which the runtime does not know whether it runs that is known when it was stopped.
+        up = {instance.id for instance in runtime.containers if instance.phase is not ContainerPhase.EXITED}
+        for container_id in [container_id for container_id in killed if container_id not in up]:
+            start = killed.pop(container_id)
+            if start is not None:
+                others = (i for i in runtime.instances(start.container.name) if i.id != container_id)
+                before = next((i for i in others if i.phase is ContainerPhase.EXITED), None)
+                if self.start(pod, starts, replace(start, after=before)).hooked:
+                    return True
+        return False
 
     def start(self, pod: Pod, starts: PodStarts, start: Start) -> Attempt:
         """Tries it once; `starts` is kept up to date."""

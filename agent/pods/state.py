@@ -28,7 +28,8 @@ class Stage(Enum):
 class PodState:
     """`pod`: the newest copy, kept after the API server lost it (`gone`). `takes_room`: not if it was over before we
     came. `refused`: it was never to run here. `ending`: it was seen that it is to end, whatever is said of it later.
-    `removed`: it was gone at some time, so one of its uid that is there again is a new pod."""
+    `removed`: it was gone at some time, so one of its uid that is there again is a new pod. `announced`: its status
+    shows that it ends, and its containers are being ended; not after an attempt that failed."""
 
     pod: Pod
     takes_room: bool = True
@@ -38,6 +39,7 @@ class PodState:
     stage: Stage = Stage.SYNCING
     gone: bool = False
     removed: bool = False
+    announced: bool = False
     could_run: bool = True
     starts: PodStarts = field(default_factory=PodStarts)
     ends: PodEnds = field(default_factory=PodEnds)
@@ -49,6 +51,7 @@ class PodState:
         """It is to end, and was not begun: `is_over`, if nothing of it runs any more (UpdatePod, the first time)."""
         self.refused, self.ending, self.takes_room, self.could_run = False, True, not is_over, not is_over
         self.stage = Stage.TERMINATING if is_over else Stage.SYNCING
+        self.announced = is_over
 
     @property
     def facts(self) -> dict[str, str]:

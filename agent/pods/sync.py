@@ -10,12 +10,11 @@ import logging
 import random as random_module
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
-from agent.events.event import NORMAL, Event, Record, about_pod, record_nothing
+from agent.events.event import NORMAL, WARNING, Event, Record, about_pod, record_nothing
 from agent.model import Pod, PodStatus, Result
 from agent.pods import actions
-from agent.pods.backoff import RESYNC_S, RETRY_S, jittered_s, retry_s
+from agent.pods.backoff import NETWORK_RETRY_S, RESYNC_S, RETRY_S, jittered_s, retry_s
 from agent.pods.ending import Ender
 from agent.pods.housekeeping import Housekeeper
 from agent.pods.inbox import Inbox
@@ -26,7 +25,7 @@ from agent.pods.starts import Starter
 from agent.pods.state import PodState, Stage, is_to_end
 from agent.pods.workers import Dues, Workers
 from agent.processes.command import RuntimeUnavailable
-from agent.runtime.base import ContainerPhase, PodIsEnding, StartError
+from agent.runtime.base import PodIsEnding, StartError
 from agent.semantics import Semantics
 from agent.status import conditions, deadline
 from agent.status.generate import Host, Inputs, generate_status
@@ -47,7 +46,7 @@ class PodLoop:
     Where the agent is the runtime too, its stop ends all containers and says so in the statuses: they get 0.4 s after
     SIGTERM, and 0.7 s in all. What has not ended by then is killed by the runtime's own stop. `outlive`: the runtime is
     another process, so containers go on, and each pod has a worker that waits for it. `abandon(uid)`: who makes
-    something for the pod gets PodIsEnding.
+    something for the pod gets PodIsEnding. `network()`: why the runtime has no network for pods, "" where it has one.
     """
 
     name = "pod loop"
@@ -71,6 +70,7 @@ class PodLoop:
         record: Record = record_nothing,
         grants: Grants = FORGOTTEN,
         abandon: Callable[[str], None] = lambda _uid: None,
+        network: Callable[[], str] = lambda: "",
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
@@ -81,7 +81,7 @@ class PodLoop:
         self._statuses = statuses
         self._prober = prober
         self._liveness, self._startup = liveness, startup
-        self._abandon = abandon
+        self._abandon, self._network = abandon, network
         self._host = host
         self._resizer = Resizer(record, wall, grants)
         self._semantics = semantics
@@ -162,6 +162,7 @@ class PodLoop:
             return
         if pod is None or is_to_end(pod):
             state.ending = True
+            state.removed = state.removed or pod is None
             self._abandon(uid)
 
     def _work(self, uid: str) -> None:
@@ -198,6 +199,8 @@ class PodLoop:
             if pod is None:
                 self._housekeeper.clear_away(uid)
             return  # one that has just come is in the inbox
+        if state.removed:
+            pod = None  # what is there is a new pod, whose turn comes when this one has ended
         if pod is not None:
             self._intake.changed(state, pod)
             state.pod = pod
@@ -221,7 +224,7 @@ class PodLoop:
         if self._starter.hook_runs(pod, state.starts, lambda kill: self._kill(state, kill, None)):
             self._go_on_killing(state)
             return
-        if self._start_in_place_of_killed(state):
+        if self._starter.start_in_place(pod, state.starts, state.ends.killed):
             return
         status = self._generate(state)
         self._statuses.set_pod_status(pod, status)
@@ -231,6 +234,11 @@ class PodLoop:
         left_s = deadline.active_left_s(pod, self._known_status(pod), self._wall())
         resync_s = jittered_s(RESYNC_S, self._random)
         self._wake_in(pod.uid, resync_s if left_s is None else min(resync_s, left_s))
+        if (network := self._network()) and not pod.host_network:
+            self._record(Event(about_pod(pod), WARNING, "NetworkNotReady", f"network is not ready: {network}"))
+            self._go_on_killing(state)
+            self._wake_in(pod.uid, jittered_s(NETWORK_RETRY_S, self._random))
+            return
         if not self._prober.add_pod(pod):
             self._wake_in(pod.uid, RETRY_S)
         restarting = conditions.find_condition(status.conditions, conditions.CONDITION_ALL_CONTAINERS_RESTARTING)
@@ -292,33 +300,16 @@ class PodLoop:
                 self._statuses.set_pod_status(state.pod, ready)
         return wanted.create_sandbox or not wanted.kill_pod
 
-    def _start_in_place_of_killed(self, state: PodState) -> bool:
-        """Whatever their exit codes; first of all, since a status without them might say that the pod is done. True:
-        the pod waits for a postStart hook.
-
-        As in a kubelet, which starts them in the same step, back-off counts from the end of the instance before. Where
-        it is not over, the policy decides from now on.
-        """
-        runtime = self._runtime.pod(state.pod.uid)
-        # Of one of which the runtime does not know whether it runs that is known when it was stopped.
-        up = {instance.id for instance in runtime.containers if instance.phase is not ContainerPhase.EXITED}
-        for container_id in [container_id for container_id in state.ends.killed if container_id not in up]:
-            start = state.ends.killed.pop(container_id)
-            if start is not None:
-                others = (i for i in runtime.instances(start.container.name) if i.id != container_id)
-                before = next((i for i in others if i.phase is ContainerPhase.EXITED), None)
-                if self._starter.start(state.pod, state.starts, replace(start, after=before)).hooked:
-                    return True
-        return False
-
     def _start(self, state: PodState, wanted: actions.Actions) -> None:
-        """What was done, and what could not be, shows in the status at once: the pod is looked at again."""
+        """What was done shows in the status at once, since the pod is synced again. So does what could not be done."""
         errors = dict(state.starts.errors)
         done = self._starter.start_all(state.pod, state.starts, wanted, state.ends.killed)
         if done.failed:
             self._retry(state.pod.uid, done.backoffs_s)
-        if done.made or state.starts.errors != errors:
+        if done.made:
             self._inbox.put(state.pod.uid)
+        elif state.starts.errors != errors:
+            self._statuses.set_pod_status(state.pod, self._generate(state))
 
     # --- the end of a pod ---
 
@@ -326,17 +317,19 @@ class PodLoop:
         state.stage = Stage.TERMINATING
         self._starter.abandon_hook(state.pod, state.starts)
         state.starts.errors.clear()
-        if not state.gone or state.pod.static:  # its mirror is there as long as it runs
-            self._statuses.set_pod_status(state.pod, self._generate(state))
-        if self._semantics.stops_probes_of_ending_pods:
-            self._prober.stop_liveness_and_startup(state.pod)
         log.info("terminating pod", extra=state.facts)
-        self._inbox.put(state.pod.uid)
         self._go_on_terminating(state)
 
     def _go_on_terminating(self, state: PodState) -> None:
         pod = state.pod
+        if not state.announced:  # the first attempt, or one after an attempt that failed
+            if not state.gone or pod.static:  # its mirror is there as long as it runs
+                self._statuses.set_pod_status(pod, self._generate(state))
+            if self._semantics.stops_probes_of_ending_pods:
+                self._prober.stop_liveness_and_startup(pod)
+        state.announced = False
         if self._end_all(state):
+            state.announced = True
             return
         self._runtime.stop_pod(pod.uid)
         state.could_run = False

@@ -13,6 +13,7 @@
     virtual   threads that take turns, by a clock that passes when all of them wait
     scripted  a server there that says what a history has
     places    random paths, hosts and URLs
+    pod_world a runtime, probes and statuses of the pod workers' histories
     runtimes  random pods of a runtime, as JSON and as the agent has them
     kept/     histories that an error has told from the kubelet, with its answers; `make test-fast` replays them
     fixed/    the rows of docs/kubelet-parity.md as histories, played before those by chance

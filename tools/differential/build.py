@@ -99,6 +99,16 @@ PACKAGES = {
             # What is on the disk of a machine.
             r"kl\.usernsManager\.CleanupOrphanedPodUsernsAllocations\(.*\); err": "error(nil); err",
             r"kl\.cleanupOrphanedPodDirs\(logger, allPods, runningRuntimePods\)$": "error(nil)",
+            r"kl\.makePodDataDirs\(pod\); err": "error(nil); err",
+            r"kl\.usernsManager\.Release\(logger, pod\.UID\)$": "",
+            # Mirrors are compared by themselves.
+            r"^\tkl\.tryReconcileMirrorPods\(ctx, pod, mirrorPod\)$": "",
+            r"wait\.Jitter\(p\.": "jitter(wait.Jitter, p.",
+            r"wait\.Jitter\(back": "jitter(wait.Jitter, back",
+            # A mend: see the shim.
+            r"^\tctx = (klog\.NewContext\(context\.TODO\(\), logger\))(\n.*SyncTerminatingPod enter)": (
+                r"\tctx = endingContext(ctx, \1)\2"
+            ),
         },
     ),
     "kuberuntime": Copied(

@@ -4,6 +4,7 @@
 from tools.differential.errors_1_16 import OLD
 from tools.differential.errors_admission import ADMISSION
 from tools.differential.errors_around import AROUND
+from tools.differential.errors_workers import WORKERS
 from tools.differential.planted_error import Planted
 
 _HTTP, _REPLY, _URL, _TLS = "probe/http.py", "probe/reply.py", "probe/url.py", "probe/tls.py"
@@ -368,5 +369,6 @@ ERRORS = (
     Planted("http", _TLS, "if isinstance(e, TimeoutError) and left_s > HANDSHAKE_LIMIT_S:", "if False:"),
     Planted("http", "probe/targets.py", 'elif not headers["Accept"][0]:', 'elif headers["Accept"] == ("",):'),
     *AROUND,
+    *WORKERS,
     *OLD,
 )

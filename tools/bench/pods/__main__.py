@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from images.commands import BuildError
+
 from tests.hosts.alone import HOST, NODE, alone
 from tests.hosts.conftest import with_image
 from tests.hosts.waiting import wait_until

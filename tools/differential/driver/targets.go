@@ -43,4 +43,5 @@ var targets = map[string]target{
 	"sources": kubelet.AnswerSources,
 	"starts": kubelet.AnswerStarts,
 	"status": kubelet.AnswerStatus,
+	"workers": kubelet.AnswerWorkers,
 }

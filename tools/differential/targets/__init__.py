@@ -24,6 +24,7 @@ prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doPr
 sources pods of manifest files and of the API server, merged, with the mirrors of static pods
 starts  environment and command line of a container
 status  generateAPIPodStatus, and the status manager up to its writes
+workers what is done for each pod, in which order, and when it is tried again
 
 Kubelet 1.16 answers generate-1.16, loops-1.16, node-1.16, pleg-1.16, prober-1.16, sources-1.16 and status-1.16, where
 the agent has `compat: v1.16`.
@@ -61,6 +62,7 @@ from tools.differential.targets.sources_1_16 import OldSourcesTarget
 from tools.differential.targets.starts import StartsTarget
 from tools.differential.targets.status import StatusTarget
 from tools.differential.targets.status_1_16 import OldStatusTarget
+from tools.differential.targets.workers import WorkersTarget
 
 TARGETS: tuple[Target, ...] = (
     ActionsTarget(),
@@ -94,4 +96,5 @@ TARGETS: tuple[Target, ...] = (
     StartsTarget(),
     StatusTarget(),
     OldStatusTarget(),
+    WorkersTarget(),
 )

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
@@ -356,46 +355,4 @@ func (s *intakeScene) told(workers *podWorkers) any {
 		}
 	}
 	return told
-}
-
-func (p *podWorkers) stage(uid types.UID) any {
-	p.podLock.Lock()
-	defer p.podLock.Unlock()
-	if status, found := p.podSyncStatuses[uid]; found {
-		switch status.WorkType() {
-		case TerminatingPod:
-			return "terminating"
-		case TerminatedPod:
-			return "terminated"
-		}
-		return "syncing"
-	}
-	return nil
-}
-
-// Waits until no worker works.
-func (p *podWorkers) settle() {
-	for p.busy() {
-		runtime.Gosched()
-	}
-}
-
-func (p *podWorkers) busy() bool {
-	p.podLock.Lock()
-	defer p.podLock.Unlock()
-	for _, status := range p.podSyncStatuses {
-		if status.working {
-			return true
-		}
-	}
-	return false
-}
-
-// Ends the goroutines of the workers.
-func (p *podWorkers) stop() {
-	p.podLock.Lock()
-	defer p.podLock.Unlock()
-	for uid := range p.podUpdates {
-		p.cleanupPodUpdates(uid)
-	}
 }

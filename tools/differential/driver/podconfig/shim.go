@@ -13,7 +13,7 @@ type nobody struct{}
 
 func (nobody) ObservedPodOnWatch(*v1.Pod, time.Time) {}
 
-// Merged has one source, the API server.
+// Merged has two sources, the API server and files.
 type Merged struct {
 	storage *podStorage
 	updates chan kubetypes.PodUpdate
@@ -25,9 +25,14 @@ func NewMerged() *Merged {
 	return &Merged{newPodStorage(updates, nil, nobody{}), updates}
 }
 
-// Set takes all the pods that are there now, and tells what follows.
+// Set takes all the pods that the API server has now, and tells what follows.
 func (m *Merged) Set(ctx context.Context, pods []*v1.Pod) ([]kubetypes.PodUpdate, error) {
-	if err := m.storage.Merge(ctx, kubetypes.ApiserverSource, sourceUpdate{Pods: pods}); err != nil {
+	return m.SetOf(ctx, kubetypes.ApiserverSource, pods)
+}
+
+// SetOf is Set of a source.
+func (m *Merged) SetOf(ctx context.Context, source string, pods []*v1.Pod) ([]kubetypes.PodUpdate, error) {
+	if err := m.storage.Merge(ctx, source, sourceUpdate{Pods: pods}); err != nil {
 		return nil, err
 	}
 	found := []kubetypes.PodUpdate{}
