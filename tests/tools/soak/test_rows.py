@@ -126,9 +126,8 @@ def test_a_look_finds_one_thread_and_one_file_more(tmp_path):
 def _lines(histories: int, said: str = "equal", without: str = "") -> list[str]:
     """As the comparison writes them, of what it plays: so many of each target."""
     names = [target.name for target in TARGETS if target.name != without]
-    jobs = differential._jobs(
-        Path("/nowhere/driver"), dict.fromkeys(names, histories), -(-histories // differential.TURN), 7
-    )
+    drivers = dict.fromkeys(names, Path("/nowhere/driver"))
+    jobs = differential._jobs(drivers, dict.fromkeys(names, histories), -(-histories // differential.TURN), 7)
     played = dict.fromkeys(names, 0)
     for job in jobs:
         played[job.target] += sum(size for _, size in job.batches)

@@ -18,8 +18,6 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from images.commands import BuildError
-
 from tests.hosts.alone import HOST, NODE, alone
 from tests.hosts.conftest import with_image
 from tests.hosts.waiting import wait_until
@@ -28,6 +26,7 @@ from tools.bench.figures import save, table
 from tools.bench.pods.results import AGENT, ARMS, figures
 from tools.bench.pods.rounds import Pods, Round
 from tools.bench.processes import MeasurementError
+from tools.kit.commands import BuildError
 from tools.kit.endings import EXIT_INTERRUPTED, interrupt_once
 from tools.testbed.hosts.access import AdminApi
 from tools.testbed.hosts.errors import HostsError
