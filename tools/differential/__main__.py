@@ -174,7 +174,7 @@ def _record(targets: Sequence[Target], kubelet: Kubelet) -> int:
         cases = CASES[target.name]
         _, theirs = answers(target, kubelet, dict(GATES[0]), list(cases.values()))
         write_answers(target.name, dict(zip(cases, theirs, strict=True)))
-        print(f"{target.name:<12} {len(cases):>9,} answers written")
+        print(f"{target.name:<13} {len(cases):>9,} answers written")
     return 0
 
 
@@ -194,7 +194,7 @@ def _plays_otherwise(target: Target, kubelet: Kubelet) -> bool:
                 differing.append(f"{why}\n{Difference(target.name, cases[why], gates, agent, upstream)}")
     said = "DIFFERS" if differing else "equal"
     print(
-        f"{target.name:<12} {len(cases):>9,} fixed histories, each with {len(GATES)} sets of gates  {said}", flush=True
+        f"{target.name:<13} {len(cases):>9,} fixed histories, each with {len(GATES)} sets of gates  {said}", flush=True
     )
     for told in differing[:SHOWN]:
         print(told, flush=True)
@@ -271,7 +271,7 @@ def _show(tallies: Sequence[Tally]) -> None:
     difference = next((t.difference for t in tallies if t.difference), None)
     said = "DIFFERS" if _differs(tallies) else "equal"
     print(
-        f"{tallies[0].target:<12} {histories:>9,} histories {rate:>7,.0f}/s a process  {said}",
+        f"{tallies[0].target:<13} {histories:>9,} histories {rate:>7,.0f}/s a process  {said}",
         flush=True,
     )
     forgiven = [history for tally in tallies for history in tally.forgiven]

@@ -12,7 +12,7 @@ from tools.soak.rows import ROOT, Trial
 HISTORIES = 1_000_000
 MINUTES = 180.0  # in which they are to be played, on two processors; a shorter row has to play its part of them
 LATE_S = 600.0  # to build the driver, and to make the smallest history of one that differs
-_TARGET = re.compile(r"^(\w+) +([\d,]+) histories .* (equal|DIFFERS)$")
+_TARGET = re.compile(r"^([\w.-]+) +([\d,]+) histories .* (equal|DIFFERS)$")
 
 
 def hold(trial: Trial) -> None:

@@ -131,7 +131,7 @@ def _lines(histories: int, said: str = "equal", without: str = "") -> list[str]:
     played = dict.fromkeys(names, 0)
     for job in jobs:
         played[job.target] += sum(size for _, size in job.batches)
-    return ["seed 1", *(f"{n:<12} {count:>9,} histories   1,000/s a process  {said}" for n, count in played.items())]
+    return ["seed 1", *(f"{n:<13} {count:>9,} histories   1,000/s a process  {said}" for n, count in played.items())]
 
 
 @pytest.mark.parametrize(
