@@ -5,13 +5,13 @@ from tools.differential.planted_error import Planted
 _SYNC, _STATE, _BACKOFF = "pods/sync.py", "pods/state.py", "pods/backoff.py"
 _ENDING, _INTAKE, _HOUSE = "pods/ending.py", "pods/intake.py", "pods/housekeeping.py"
 WORKERS = (
+    Planted("workers", _SYNC, "elif state.starts.errors != errors:", "elif False:"),
     Planted(
         "workers",
         _SYNC,
         "        if state.removed:\n            pod = None",
         "        if False:\n            pod = None",
     ),
-    Planted("workers", _SYNC, "elif state.starts.errors != errors:", "elif False:"),
     Planted("workers", _SYNC, "and not pod.host_network:", "and True:"),
     Planted("workers", _SYNC, "jittered_s(NETWORK_RETRY_S, self._random)", "jittered_s(RETRY_S, self._random)"),
     Planted("workers", _SYNC, "        state.announced = False\n", "        state.announced = True\n"),
