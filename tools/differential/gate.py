@@ -1,8 +1,9 @@
 """What the gate (`--gate`) plays of the comparison: as few histories as find nearly every planted error. Pure.
 
 Measured with SEED: of 363 planted errors two of http show first after 27,000 histories, one of eviction after 9,000,
-and of 60 in the targets of kubelet 1.16 two of status-1.16 after 1,845 and 2,715, which only the whole proof plays. An
-error that needs more than the numbers below raises them, or is left to the whole proof.
+and of 60 in the targets of kubelet 1.16 two of status-1.16 after 1,845 and 2,715, which only the whole proof plays. The
+19 errors of workers show within 950 histories; its 1,200 cost 11 processor seconds. An error that needs more than the
+numbers below raises them, or is left to the whole proof.
 """
 
 from collections.abc import Iterable, Sequence
