@@ -246,7 +246,10 @@ func (s *workersScene) to(now time.Time) {
 
 // settle goes on until no worker works but those that wait for the runtime, and nothing is due.
 func (s *workersScene) settle(ctx context.Context) {
-	for {
+	for turns := 0; ; turns++ {
+		if turns > 1_000 {
+			panic("it never settles")
+		}
 		for s.busy() {
 			runtime.Gosched()
 		}
