@@ -48,7 +48,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pods", type=_count, default=1, help="pods on each full node (default: 1)")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long they must stay Ready (default: 10)")
     parser.add_argument("--ramp", type=float, default=120.0, help="seconds within which all register (default: 120)")
-    parser.add_argument("--full-in-process", type=_some, default=500, metavar="N", help="at most (default: 500)")
+    parser.add_argument("--full-in-process", type=_some, default=125, metavar="N", help="at most (default: 125)")
     parser.add_argument("--light-in-process", type=_some, default=4500, metavar="N", help="at most (default: 4500)")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
     parser.add_argument("--save", type=Path, default=SAVED, help="default: build/fleet.json")

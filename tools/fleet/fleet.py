@@ -34,7 +34,7 @@ class Size:
 
     full: int = 0
     light: int = 0
-    full_in_process: int = 500
+    full_in_process: int = 125
     light_in_process: int = 4500
     ramp_s: float = 0.0
     lease_s: int = 40
