@@ -23,6 +23,18 @@ DOCUMENT = ROOT / "docs" / "performance.md"
 MISSING = "-"
 PLACE = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
+FLEET = [
+    ("nodes that did not stay Ready", "fleet_left_ready"),
+    ("Lease as the light nodes see it: p50, ms", "fleet_lease_p50_ms"),
+    ("p99, ms", "fleet_lease_p99_ms"),
+    ("memory of a full node, MiB", "fleet_full_mib"),
+    ("of a light node, MiB", "fleet_light_mib"),
+    ("requests of the API server a second", "fleet_requests_s"),
+    ("processor time of all processes with nodes, thousandths of a core", "fleet_cpu_m"),
+    ("of the API server", "fleet_api_server_cpu_m"),
+    ("of etcd", "fleet_etcd_cpu_m"),
+]
+
 # As gunicorn's threads answered, at 84b53b0 on a machine that did other things too: counts and orders of magnitude.
 BEFORE = {
     "stalled_200_failed": "48 of 207",
@@ -274,6 +286,10 @@ def faults(figures: Figures) -> str:
     return listed(figures, FAULTS)
 
 
+def fleet(figures: Figures) -> str:
+    return listed(figures, FLEET)
+
+
 def listed(figures: Figures, labels: Sequence[tuple[str, str]]) -> str:
     """One row a figure, with what is wanted of it."""
     rows = [[label, cell(figures, name), wanted(figures, [name]) if name in TARGETS else ""] for label, name in labels]
@@ -313,6 +329,7 @@ TABLES: dict[str, Callable[[Figures], str]] = {
     "agent": agent,
     "faults": faults,
     "deploying": deploying,
+    "fleet": fleet,
     "differential": differential,
 }
 
