@@ -155,6 +155,8 @@ def _bill(packages: Iterable[str], sites: Iterable[Path], architecture: str, cre
         add("deb/debian", name, version, f"?arch={architecture}", hashes=hashes)
     for one in sorted(distributions(path=list(map(str, sites))), key=lambda one: one.name.lower()):
         names = [one.metadata[field] for field in ("License-Expression", "License") if field in one.metadata]
+        classifiers = one.metadata.get_all("Classifier", [])
+        names += [text.rpartition(" :: ")[2] for text in classifiers if text.startswith("License :: ")]
         licenses = [{"license": {"name": name}} for name in names[:1]]
         add("pypi", one.name.lower().replace("_", "-"), one.version, licenses=licenses)
     head = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1}

@@ -203,6 +203,6 @@ def test_a_server_that_has_closed_before_the_request_is_written_has_said_why(aut
 
         monkeypatch.setattr(transport._TimedTLS, "connect", connect_and_be_late)
         client = Client(replace(api.connection(), ssl_context=context), user_agent="t")
-        with pytest.raises(errors.Unreachable, match="the server does not take our client certificate"):
+        with pytest.raises(errors.Unreachable, match="the server refuses the client certificate"):
             client.patch(paths.node("n"), b"{}", deadline_s=30.0)
         client.close()

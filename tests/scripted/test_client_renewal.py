@@ -137,7 +137,7 @@ def test_a_certificate_that_the_server_does_not_want_is_told_as_such_and_not_as_
         return str(raised.value)
 
     # The server's alert may be lost when it closes at once.
-    wait_until(lambda: "the server does not take our client certificate" in told(), told)
+    wait_until(lambda: "the server refuses the client certificate" in told(), told)
     client.close()
 
 

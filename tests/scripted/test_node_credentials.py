@@ -125,7 +125,7 @@ def test_one_that_is_refused_is_told_in_a_line_and_the_next_one_taken_up(
     guarded.give(old, *PAIR, called=called)
     guarded.take(new)
     guarded.fail()
-    guarded.node.says("the server does not take our client certificate")
+    guarded.node.says("the server refuses the client certificate")
     guarded.node.wait({**BAD, LATER: ""})
     guarded.give(new, *PAIR)
     guarded.node.wait(WITH_LATER)
