@@ -81,7 +81,7 @@ def test_a_wish_it_does_not_know_is_refused_in_one_line():
     done = run_whole([*shell, "make", "demo", "STAY=x"], cwd=ROOT, timeout_s=30)
     assert done.returncode == 2
     (line,) = (done.stdout + done.stderr).splitlines()
-    assert line.endswith("STAY=x is not known: 0 plays and ends, 1 stays up for you to try.  Stop.")
+    assert line.endswith("STAY=x is not known: 0 exits at the end, 1 stays up for you to try.  Stop.")
 
 
 @pytest.mark.timeout(600)

@@ -51,7 +51,7 @@ def status(_: argparse.Namespace) -> int:
     if not plane.folder.exists():
         _say("not up")
         return EXIT_NOT_UP
-    for name, process in plane.run.previous.processes.items():
+    for name, process in plane.run.ledger.processes.items():
         _say(f"{name:<26} {'runs' if process.alive() else 'ENDED'}  pid {process.pid}  {plane.logs / name}.log")
     return 0 if plane.stands() else EXIT_NOT_UP
 

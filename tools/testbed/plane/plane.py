@@ -128,7 +128,7 @@ class Plane:
 
     def stands(self) -> bool:
         """All components run, whoever started them."""
-        processes = self.run.previous.processes
+        processes = self.run.ledger.processes
         return all(name in processes and processes[name].alive() for name in CONTROL_PLANE)
 
     def check(self) -> None:

@@ -28,15 +28,15 @@ class Ledger:
     @classmethod
     def read(cls, path: Path) -> "Ledger":
         """An empty ledger when the file is missing or was cut by a crash."""
-        previous = cls(path)
+        ledger = cls(path)
         try:
             document = json.loads(path.read_text())
-            previous.owner = ProcessId(**document["owner"]) if document["owner"] else None
-            previous.logs = Path(document["logs"]) if document.get("logs") else None
-            previous.processes = {name: ProcessId(**fields) for name, fields in document["processes"].items()}
+            ledger.owner = ProcessId(**document["owner"]) if document["owner"] else None
+            ledger.logs = Path(document["logs"]) if document.get("logs") else None
+            ledger.processes = {name: ProcessId(**fields) for name, fields in document["processes"].items()}
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             pass
-        return previous
+        return ledger
 
     def write(self) -> None:
         document = {

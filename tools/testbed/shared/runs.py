@@ -97,13 +97,13 @@ class Run:
         self.name = name
         number = f"{os.getpid()}-{next(_count)}"
         self.folder = runs_folder() / (name if lasting else f"{name}-{number}")
-        self.previous = Ledger.read(self.folder / _LEDGER)
+        self.ledger = Ledger.read(self.folder / _LEDGER)
         self._own_logs = LOGS / name / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{number}"
         self._lasting = lasting
 
     @property
     def logs(self) -> Path:
-        return self.previous.logs or self._own_logs
+        return self.ledger.logs or self._own_logs
 
     @property
     def temporary(self) -> Path:
@@ -132,10 +132,10 @@ class Run:
         self._begin_logs()
         self.folder.mkdir(mode=0o700)
         self.temporary.mkdir()
-        self.previous = Ledger(self.folder / _LEDGER)
-        self.previous.logs = self._own_logs
-        self.previous.owner = None if self._lasting else ProcessId.of(os.getpid())
-        self.previous.write()
+        self.ledger = Ledger(self.folder / _LEDGER)
+        self.ledger.logs = self._own_logs
+        self.ledger.owner = None if self._lasting else ProcessId.of(os.getpid())
+        self.ledger.write()
 
     def _begin_logs(self) -> None:
         self._own_logs.mkdir(parents=True)
@@ -153,20 +153,18 @@ class Run:
             "TMPDIR": str(self.temporary),
             **dict(options.pop("environ", None) or {}),
         }
-        log, note = self.logs / f"{name}.log", self.previous.note
+        log, note = self.logs / f"{name}.log", self.ledger.note
         return Child(name, argv, log=log, note=note, environ=environ, survives=self._lasting, **options)
 
     def end_all_but(self, kept: Container[str]) -> None:
         """Ends the recorded processes of other names, politely."""
-        end_all(
-            [process for name, process in reversed(self.previous.processes.items()) if name not in kept], grace_s=5.0
-        )
+        end_all([process for name, process in reversed(self.ledger.processes.items()) if name not in kept], grace_s=5.0)
 
     def kill(self, names: Iterable[str]) -> None:
         """Ends the recorded processes of these names at once."""
         for name in names:
-            if name in self.previous.processes:
-                self.previous.processes[name].signal(signal.SIGKILL)
+            if name in self.ledger.processes:
+                self.ledger.processes[name].signal(signal.SIGKILL)
 
     def finish(self) -> None:
         """Ends all that still runs and removes the folder; the logs stay."""
