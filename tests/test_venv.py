@@ -75,7 +75,7 @@ esac
 """
 NEW = "Inst python3-venv (3.11.2-1+b1 Debian:12 [amd64])\n"
 OLDER = "Inst python3.11 [3.11.2-6] (3.11.2-7 Debian:12 [amd64]) []\nInst libc6 [2.36-9] (2.36-10 Debian:12 [amd64])\n"
-SAID = "python3-venv needs it: python3.11 3.11.2-6 -> 3.11.2-7, libc6 2.36-9 -> 2.36-10"
+SAID = "python3-venv depends on: python3.11 3.11.2-6 -> 3.11.2-7, libc6 2.36-9 -> 2.36-10"
 
 
 @pytest.mark.parametrize(

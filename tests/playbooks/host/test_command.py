@@ -112,7 +112,7 @@ def test_ctrl_c_leaves_the_rest_to_systemd_and_says_so(registered, capsys, monke
     def interrupted(_self, _cause):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command.StatusApi, "waiting", interrupted)
+    monkeypatch.setattr(command.People, "waiting", interrupted)
     assert called(registered, "detach") == 130
     assert "a timer of systemd ends the change within 15 s" in capsys.readouterr().err
     assert "readygate-scheduler-recover.timer" in registered.left()
