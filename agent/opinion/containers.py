@@ -44,24 +44,24 @@ class Runtime(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A health pod. `told`: what the kubelet had reported of its containers at the last list of the runtime."""
+    """A health pod, as the runtime and the kubelet show it at the last list of the runtime."""
 
     pod: RuntimePod
-    told: object
+    reported: object  # the states of its containers in the status that the kubelet wrote
 
 
 class _HealthPods:
     """A Listing for the generator: of all pods of the runtime the health pods, and nothing asked where there is none.
 
-    `wanted`: their uids. `told`: by uid, as the kubelet had reported them at the last list of all that was answered.
-    `error`: of a list that was not answered since, "" for none."""
+    `wanted`: their uids. `reported`: by uid, the states that the kubelet had written at the last complete list.
+    `error`: of a list that failed after it, "" for none."""
 
     def __init__(self, runtime: Runtime, pods: Callable[[], Collection[Pod]]) -> None:
         self._list_pods = runtime.list_pods
         self._pods = pods
         self.pod = runtime.pod
         self.wanted: frozenset[str] = frozenset()
-        self.told: Mapping[str, object] = {}
+        self.reported: Mapping[str, object] = {}
         self.error = ""
 
     def list_pods(self, uid: str = "") -> Sequence[RuntimePod]:
@@ -73,7 +73,7 @@ class _HealthPods:
             self.error = _text(e)
             raise
         if not uid:
-            self.told, self.error = {pod.uid: told(pod.status) for pod in pods}, ""
+            self.reported, self.error = {pod.uid: told(pod.status) for pod in pods}, ""
         return [pod for pod in listed if pod.uid in self.wanted]
 
 
@@ -123,7 +123,7 @@ class ContainerStates:
         """What is known of it; None where the kubelet knows more, or the runtime was never asked for it."""
         with self._lock:
             look, silent = self._looks.get(pod.uid), self._silent
-        if look is None or (silent and told(pod.status) != look.told):
+        if look is None or (silent and told(pod.status) != look.reported):
             return None
         return look.pod
 
@@ -149,7 +149,7 @@ class ContainerStates:
     def _looked(self) -> tuple[Mapping[str, Look], str]:
         """By uid, and why the runtime does not answer. A pod that could not be inspected stays as it was known last."""
         looks, silent = {}, self._health_pods.error
-        for uid, reported in self._health_pods.told.items():
+        for uid, reported in self._health_pods.reported.items():
             entry, before = self._generator.cache.get(uid), self._looks.get(uid)
             if entry.error is None:
                 looks[uid] = Look(entry.pod, reported)

@@ -17,11 +17,11 @@ spell = msgspec.json.Encoder().encode
 
 
 class Refusal(NamedTuple):
-    """A refused name. told: name and reason, as a member of a JSON object."""
+    """A refused node."""
 
     name: str
     reason: str
-    told: bytes
+    told: bytes  # name and reason, encoded as a member of a JSON object
 
 
 # If fewer than one in so many of the names is closed, the closed names are looked up among the asked ones.
