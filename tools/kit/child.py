@@ -12,7 +12,9 @@ from typing import Self
 
 from tools.kit.guardian import CHILD_VARIABLE, mark_of_children
 from tools.kit.pid import ProcessId
+from tools.kit.waiting import wait_for
 
+STOP_EVERY_S = 0.01
 _CAUSE_CHARS = 200
 # What the machine says when it is not the program's fault; a Go program buries it under the trace of its panic.
 _MACHINE = re.compile(
@@ -38,10 +40,19 @@ def last_words(log: str) -> str:
     return " / ".join(lines[-2:])[-500:]
 
 
+def _exit_code(pid: int) -> int | None:
+    """Of a child that is not reaped: None while it runs, minus the signal that ended it. It stays to be reaped."""
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if ended is None:
+        return None
+    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+
 class Child:
     """One child in a session of its own (Ctrl-C in the terminal reaches us, not it); its output goes to a log file.
 
     It ends when we do, however that is, and so does what it has started; not if it `survives`.
+    Only stop() reaps it. Popen.poll() does too, under a lock that an interrupt at that moment leaves taken for good.
     note: called with the name and what was started; with None when it was ended.
     lifeline: its standard input stays open while we live; a program that reads it ends with us. Otherwise it is empty.
     """
@@ -93,14 +104,13 @@ class Child:
         self._note(self.name, ProcessId.of(self._popen.pid))
 
     def running(self) -> bool:
-        return self._popen is not None and self._popen.poll() is None
+        return self._popen is not None and _exit_code(self._popen.pid) is None
 
     def check(self) -> None:
         """Raises ProcessError when it ended by itself."""
-        if self._popen is not None and self._popen.poll() is not None:
-            raise ProcessError(
-                f"{self.name} ended with code {self._popen.returncode}: {self._last_words()} ({self.log})"
-            )
+        code = _exit_code(self._popen.pid) if self._popen else None
+        if code is not None:
+            raise ProcessError(f"{self.name} ended with code {code}: {self._last_words()} ({self.log})")
 
     def wait_ready(self, ready: Callable[[], object], *, timeout_s: float, every_s: float = 0.05) -> float:
         """Polls `ready` until it says yes; the seconds since the start. Raises ProcessError."""
@@ -119,13 +129,11 @@ class Child:
         popen, self._popen = self._popen, None
         if popen is None:
             return None
-        if popen.poll() is None:
-            popen.send_signal(number)
-            try:
-                popen.wait(grace_s)
-            except subprocess.TimeoutExpired:
+        if _exit_code(popen.pid) is None:
+            os.kill(popen.pid, number)
+            if not wait_for(lambda: _exit_code(popen.pid) is not None, timeout_s=grace_s, every_s=STOP_EVERY_S):
                 os.killpg(popen.pid, signal.SIGKILL)
-                popen.wait()
+        popen.wait()
         if popen.stdin is not None:
             popen.stdin.close()
         self._note(self.name, None)
@@ -133,8 +141,8 @@ class Child:
 
     def signal(self, number: int) -> None:
         """To it alone; nothing when it has ended."""
-        if self._popen is not None and self._popen.poll() is None:
-            self._popen.send_signal(number)
+        if self._popen is not None:
+            os.kill(self._popen.pid, number)  # not reaped, so the number is still its own
 
     def kill(self) -> None:
         """As a crash would: no word of farewell, and what it started is left."""

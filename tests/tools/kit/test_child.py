@@ -1,5 +1,7 @@
 """A child from its start to its end, and what it died of in one line."""
 
+import contextlib
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -118,7 +120,23 @@ def test_a_child_with_a_lifeline_ends_when_it_is_cut(start: Start) -> None:
     assert child._popen is not None
     assert child._popen.stdin is not None
     child._popen.stdin.close()
-    assert child._popen.wait(60) == 0
+    wait_until(lambda: not child.running(), "its end", timeout_s=60)
+    assert child.stop() == 0
+
+
+def test_an_interrupt_at_any_moment_of_a_look_leaves_a_child_that_can_be_stopped(start: Start) -> None:
+    child = start("exec sleep 60")
+    before = signal.signal(signal.SIGVTALRM, signal.default_int_handler)
+    try:
+        for number in range(200):
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_VIRTUAL, 0.0001 * (1 + number % 10))
+                while True:
+                    child.check()
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    assert child.stop() == -signal.SIGTERM
 
 
 def test_what_is_started_and_ended_is_noted(start: Start) -> None:
