@@ -134,9 +134,7 @@ class PodLoop:
     def sync_pods(self, uids: set[str]) -> None:
         """Looks at these pods and at those whose time has come, and keeps house every two seconds."""
         monotonic = self._monotonic()
-        wanted = (uids | self._due.due(monotonic)) - {""}
-        for uid in wanted:
-            self._due.forget(uid)
+        wanted = (uids | self._due.take(monotonic)) - {""}
         if wanted - self._states.keys():
             wanted |= self._intake.take()
         for uid in wanted:
@@ -163,9 +161,20 @@ class PodLoop:
         if pod is None or is_to_end(pod):
             state.ending = True
             state.removed = state.removed or pod is None
+            state.ends.note_grace(pod or state.pod)
             self._abandon(uid)
 
     def _work(self, uid: str) -> None:
+        known = uid in self._states
+        if known:
+            self._due.begin(uid)
+        self._attempt(uid)
+        if known:
+            self._due.end(uid)
+        if self._workers is not None:
+            self._inbox.put("")  # the loop may sleep for longer
+
+    def _attempt(self, uid: str) -> None:
         try:
             self._look_at(uid)
         except PodIsEnding as e:  # it is looked at again at once, and ended
@@ -322,6 +331,7 @@ class PodLoop:
 
     def _go_on_terminating(self, state: PodState) -> None:
         pod = state.pod
+        state.ends.note_grace(pod)
         if not state.announced:  # the first attempt, or one after an attempt that failed
             if not state.gone or pod.static:  # its mirror is there as long as it runs
                 self._statuses.set_pod_status(pod, self._generate(state))
@@ -386,5 +396,3 @@ class PodLoop:
 
     def _wake_in(self, uid: str, delay_s: float) -> None:
         self._due.put(uid, self._monotonic() + delay_s)
-        if self._workers is not None:
-            self._inbox.put("")  # the loop may sleep for longer
