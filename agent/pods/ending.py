@@ -33,9 +33,9 @@ class Ending:
 
 @dataclass(slots=True)
 class PodEnds:
-    """Of one pod. `grace_s`: the shortest since the pod was first to end. `killed`: ids of containers that were asked to
-    end one by one, with what starts in their place. `waiting`: those of them that are not stopped yet, with their grace
-    and since when it counts. `hooks`: preStop, by id. `all`: all containers are being ended."""
+    """Of one pod. `grace_s`: the shortest since the pod was first to end. `killed`: ids of containers that were asked
+    to end one by one, with what starts in their place. `waiting`: those of them that are not stopped yet, with their
+    grace and since when it counts. `hooks`: preStop, by id. `all`: all containers are being ended."""
 
     grace_s: float = math.inf
     killed: dict[str, Start | None] = field(default_factory=dict)

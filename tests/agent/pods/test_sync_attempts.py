@@ -147,7 +147,7 @@ def test_sp34_a_pod_that_ends_keeps_its_grace_period_when_its_file_comes_back_wi
     assert [("c", 30)] == node.runtime.stopped
 
 
-def test_lh18_a_longer_grace_does_not_count_for_a_pod_that_ends_even_if_the_first_attempt_failed() -> None:
+def test_pw21_a_longer_grace_does_not_count_even_if_the_first_attempt_to_end_the_pod_failed() -> None:
     """calculateEffectiveGracePeriod keeps the shortest grace since the pod was first to end."""
     node = Node()
     node.put(POD)
