@@ -241,8 +241,8 @@ class PodLoop:
             self._begin_termination(state)
             return
         left_s = deadline.active_left_s(pod, self._known_status(pod), self._wall())
-        resync_s = jittered_s(RESYNC_S, self._random)
-        self._wake_in(pod.uid, resync_s if left_s is None else min(resync_s, left_s))
+        if left_s is not None:
+            self._wake_in(pod.uid, left_s)
         if (network := self._network()) and not pod.host_network:
             self._record(Event(about_pod(pod), WARNING, "NetworkNotReady", f"network is not ready: {network}"))
             self._go_on_killing(state)
@@ -264,6 +264,7 @@ class PodLoop:
         )
         if self._ended(state, wanted) and self._prepared(state, wanted):
             self._start(state, wanted)
+        self._wake_in(pod.uid, jittered_s(RESYNC_S, self._random))
 
     def _ended(self, state: PodState, wanted: actions.Actions) -> bool:
         """Has everything ended that must have before anything starts?"""

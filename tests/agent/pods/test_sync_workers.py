@@ -9,7 +9,7 @@ import pytest
 from agent.model import PodPhase
 from agent.pods.sync import PodLoop
 from agent.processes.command import RuntimeUnavailable
-from agent.runtime.base import PodIsEnding
+from agent.runtime.base import PodIsEnding, StartError
 from tests.agent.pods.test_sync import Node
 from tests.agent.status.builders import NOW, make_pod, make_status
 from tools.kit.waiting import wait_until
@@ -267,3 +267,21 @@ def test_pw19_the_time_that_was_set_before_holds_while_an_attempt_waits_for_the_
     go_on.set()
     node.settle()
     assert (due, node.clock() + 60.0) == (kept, node.loop._due.first(math.inf))
+
+
+def test_pw19_the_wait_counts_from_the_end_of_an_attempt_that_waited_for_the_runtime(node: Apart) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(*_arguments):
+        began.set()
+        assert go_on.wait(PATIENT_S)
+        raise StartError("RunContainerError", "broken")
+
+    node.runtime.start_container = slow
+    node.pods["uid-1"] = make_pod("c")
+    node.loop.sync_pods({"uid-1"})
+    assert began.wait(PATIENT_S)
+    node.clock.time += 55.0
+    go_on.set()
+    wait_until(lambda: not node.loop._workers._busy, timeout_s=PATIENT_S)
+    assert node.clock() + 10.0 == node.loop._due.first(math.inf)
