@@ -179,6 +179,7 @@ class PodLoop:
             self._look_at(uid)
         except PodIsEnding as e:  # it is looked at again at once, and ended
             log.info("pod sync given up", extra={"uid": uid, "error": str(e)})
+            self._retry(uid)
         except RuntimeUnavailable as e:
             log.warning("pod not synced", extra={"uid": uid, "cause": type(e).__name__, "error": str(e)})
             self._retry(uid)

@@ -7,7 +7,7 @@ import pytest
 from agent.model import PodPhase
 from agent.pods.sync import PodLoop
 from agent.processes.command import RuntimeUnavailable
-from agent.runtime.base import StartError
+from agent.runtime.base import PodIsEnding, StartError
 from agent.semantics import Semantics
 from agent.status.generate import Host
 from tests.agent.pods.test_sync import POD, Node
@@ -163,3 +163,14 @@ def test_pw21_a_longer_grace_does_not_count_even_if_the_first_attempt_to_end_the
     node.runtime.pod = look
     node.after(10)
     assert [("c", 2)] == node.runtime.stopped
+
+
+def test_pw19_a_sync_that_is_given_up_is_tried_again_after_ten_seconds() -> None:
+    """completeWork waits its back-off period after a cancelled sync, too."""
+    node = Node()
+    node.runtime.refuse["c"] = PodIsEnding("given up")
+    node.put(POD)
+    node.after(9.0)
+    assert 1 == len(node.runtime.started)
+    node.after(1.0)
+    assert 2 == len(node.runtime.started)
