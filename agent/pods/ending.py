@@ -33,14 +33,19 @@ class Ending:
 
 @dataclass(slots=True)
 class PodEnds:
-    """Of one pod. `killed`: ids of containers that were asked to end one by one, with what starts in their place.
-    `waiting`: those of them that are not stopped yet, with their grace and since when it counts. `hooks`: preStop, by
-    id. `all`: all containers are being ended."""
+    """Of one pod. `grace_s`: the shortest since the pod was first to end. `killed`: ids of containers that were asked
+    to end one by one, with what starts in their place. `waiting`: those of them that are not stopped yet, with their
+    grace and since when it counts. `hooks`: preStop, by id. `all`: all containers are being ended."""
 
+    grace_s: float = math.inf
     killed: dict[str, Start | None] = field(default_factory=dict)
     waiting: dict[str, tuple[float, float]] = field(default_factory=dict)
     hooks: dict[str, Hook] = field(default_factory=dict)
     all: Ending | None = None
+
+    def note_grace(self, pod: Pod) -> None:
+        """The pod is to end: a longer grace does not count from now on (calculateEffectiveGracePeriod)."""
+        self.grace_s = min(self.grace_s, grace_of(pod))
 
 
 def stop_grace_s(left_s: float) -> float:
@@ -94,7 +99,7 @@ class Ender:
         _forget_hooks(ends, {instance.id for instance in running})
         if not running:
             return None
-        ending, grace_s = ends.all, grace_of(pod)
+        ending, grace_s = ends.all, min(grace_of(pod), ends.grace_s)
         if ending.grace_s is None or grace_s < ending.grace_s:
             ending.grace_s, ending.since = grace_s, monotonic
         left_s = ending.since + ending.grace_s - monotonic

@@ -134,9 +134,7 @@ class PodLoop:
     def sync_pods(self, uids: set[str]) -> None:
         """Looks at these pods and at those whose time has come, and keeps house every two seconds."""
         monotonic = self._monotonic()
-        wanted = (uids | self._due.due(monotonic)) - {""}
-        for uid in wanted:
-            self._due.forget(uid)
+        wanted = (uids | self._due.take(monotonic)) - {""}
         if wanted - self._states.keys():
             wanted |= self._intake.take()
         for uid in wanted:
@@ -163,13 +161,25 @@ class PodLoop:
         if pod is None or is_to_end(pod):
             state.ending = True
             state.removed = state.removed or pod is None
+            state.ends.note_grace(pod or state.pod)
             self._abandon(uid)
 
     def _work(self, uid: str) -> None:
+        known = uid in self._states
+        if known:
+            self._due.begin(uid)
+        self._attempt(uid)
+        if known:
+            self._due.end(uid)
+        if self._workers is not None:
+            self._inbox.put("")  # the loop may sleep for longer
+
+    def _attempt(self, uid: str) -> None:
         try:
             self._look_at(uid)
         except PodIsEnding as e:  # it is looked at again at once, and ended
             log.info("pod sync given up", extra={"uid": uid, "error": str(e)})
+            self._retry(uid)
         except RuntimeUnavailable as e:
             log.warning("pod not synced", extra={"uid": uid, "cause": type(e).__name__, "error": str(e)})
             self._retry(uid)
@@ -232,8 +242,8 @@ class PodLoop:
             self._begin_termination(state)
             return
         left_s = deadline.active_left_s(pod, self._known_status(pod), self._wall())
-        resync_s = jittered_s(RESYNC_S, self._random)
-        self._wake_in(pod.uid, resync_s if left_s is None else min(resync_s, left_s))
+        if left_s is not None:
+            self._wake_in(pod.uid, left_s)
         if (network := self._network()) and not pod.host_network:
             self._record(Event(about_pod(pod), WARNING, "NetworkNotReady", f"network is not ready: {network}"))
             self._go_on_killing(state)
@@ -255,6 +265,7 @@ class PodLoop:
         )
         if self._ended(state, wanted) and self._prepared(state, wanted):
             self._start(state, wanted)
+        self._wake_in(pod.uid, jittered_s(RESYNC_S, self._random))
 
     def _ended(self, state: PodState, wanted: actions.Actions) -> bool:
         """Has everything ended that must have before anything starts?"""
@@ -322,6 +333,7 @@ class PodLoop:
 
     def _go_on_terminating(self, state: PodState) -> None:
         pod = state.pod
+        state.ends.note_grace(pod)
         if not state.announced:  # the first attempt, or one after an attempt that failed
             if not state.gone or pod.static:  # its mirror is there as long as it runs
                 self._statuses.set_pod_status(pod, self._generate(state))
@@ -386,5 +398,3 @@ class PodLoop:
 
     def _wake_in(self, uid: str, delay_s: float) -> None:
         self._due.put(uid, self._monotonic() + delay_s)
-        if self._workers is not None:
-            self._inbox.put("")  # the loop may sleep for longer

@@ -4,6 +4,7 @@ A kubelet's worker is a goroutine as long as its pod is known; ours is a thread 
 """
 
 import logging
+import math
 import threading
 from collections.abc import Callable
 
@@ -56,15 +57,35 @@ class Workers:
 
 
 class Dues:
-    """When which pod is to be looked at, of several times the nearest. Any thread may use it."""
+    """When each pod is due, of several times the nearest. Any thread may use it.
+
+    An attempt at a pod sets the pod's next time when it ends. Until then the time that was set before holds, as in the
+    work queue of a kubelet.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._at: dict[str, float] = {}
+        self._next: dict[str, float] = {}  # of the attempts that are under way
 
     def put(self, uid: str, at: float) -> None:
         with self._lock:
-            self._at[uid] = min(at, self._at.get(uid, at))
+            times = self._next if uid in self._next else self._at
+            times[uid] = min(at, times.get(uid, at))
+
+    def begin(self, uid: str) -> None:
+        """An attempt begins."""
+        with self._lock:
+            self._next[uid] = math.inf
+
+    def end(self, uid: str) -> None:
+        """The attempt is over."""
+        with self._lock:
+            at = self._next.pop(uid)
+            if at < math.inf:
+                self._at[uid] = at
+            else:
+                self._at.pop(uid, None)
 
     def forget(self, uid: str) -> None:
         with self._lock:
@@ -75,6 +96,10 @@ class Dues:
         with self._lock:
             return min([*self._at.values(), otherwise])
 
-    def due(self, monotonic: float) -> set[str]:
+    def take(self, monotonic: float) -> set[str]:
+        """The pods that are due, each once."""
         with self._lock:
-            return {uid for uid, at in self._at.items() if at <= monotonic}
+            due = {uid for uid, at in self._at.items() if at <= monotonic}
+            for uid in due:
+                del self._at[uid]
+            return due

@@ -31,7 +31,12 @@ WORKERS = (
         "        for waiting in () and self._pods.uids() -",
     ),
     Planted("workers", _SYNC, "        self._prober.remove_pod(pod)\n", ""),
-    Planted("workers", _SYNC, "        resync_s = jittered_s(RESYNC_S, self._random)", "        resync_s = RESYNC_S"),
+    Planted(
+        "workers",
+        _SYNC,
+        "self._wake_in(pod.uid, jittered_s(RESYNC_S, self._random))",
+        "self._wake_in(pod.uid, RESYNC_S)",
+    ),
     Planted("workers", _BACKOFF, "JITTER = 0.5", "JITTER = 0.25"),
     Planted("workers", _BACKOFF, "min(backoffs_s, default=RETRY_S)", "RETRY_S"),
     Planted("workers", _ENDING, "if ending.grace_s is None or grace_s < ending.grace_s:", "if ending.grace_s is None:"),

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from agent.model import PodPhase
 from agent.pods.sync import PodLoop
 from agent.processes.command import RuntimeUnavailable
-from agent.runtime.base import StartError
+from agent.runtime.base import PodIsEnding, StartError
 from agent.semantics import Semantics
 from agent.status.generate import Host
 from tests.agent.pods.test_sync import POD, Node
-from tests.agent.status.builders import make_pod
+from tests.agent.status.builders import make_pod, make_status
 from tools.fakes.hooks import FakeHooks
 
 NO_NETWORK = "container runtime network not ready: NetworkReady=false"
@@ -144,3 +145,32 @@ def test_sp34_a_pod_that_ends_keeps_its_grace_period_when_its_file_comes_back_wi
     node.remove()
     node.put(replace(STATIC, termination_grace_period_s=2))
     assert [("c", 30)] == node.runtime.stopped
+
+
+def test_pw21_a_longer_grace_does_not_count_even_if_the_first_attempt_to_end_the_pod_failed() -> None:
+    """calculateEffectiveGracePeriod keeps the shortest grace since the pod was first to end."""
+    node = Node()
+    node.put(POD)
+    look = node.runtime.pod
+
+    def pod(_uid: str) -> object:
+        raise RuntimeUnavailable("away")
+
+    node.runtime.pod = pod
+    failed = replace(POD, termination_grace_period_s=2, status=make_status(phase=PodPhase.FAILED))
+    node.put(failed)
+    node.put(replace(failed, deletion_timestamp=1.0, deletion_grace_period_s=31))
+    node.runtime.pod = look
+    node.after(10)
+    assert [("c", 2)] == node.runtime.stopped
+
+
+def test_pw19_a_sync_that_is_given_up_is_tried_again_after_ten_seconds() -> None:
+    """completeWork waits its back-off period after a cancelled sync, too."""
+    node = Node()
+    node.runtime.refuse["c"] = PodIsEnding("given up")
+    node.put(POD)
+    node.after(9.0)
+    assert 1 == len(node.runtime.started)
+    node.after(1.0)
+    assert 2 == len(node.runtime.started)

@@ -1,5 +1,6 @@
 """The sync loop with a worker a pod, as beside a container runtime: a pod whose calls hang keeps no other waiting."""
 
+import math
 import threading
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import pytest
 from agent.model import PodPhase
 from agent.pods.sync import PodLoop
 from agent.processes.command import RuntimeUnavailable
-from agent.runtime.base import PodIsEnding
+from agent.runtime.base import PodIsEnding, StartError
 from tests.agent.pods.test_sync import Node
 from tests.agent.status.builders import NOW, make_pod, make_status
 from tools.kit.waiting import wait_until
@@ -224,3 +225,63 @@ def test_pw14_a_pod_that_is_to_end_waits_for_nothing_that_is_being_made_for_it(n
     node.inbox.put(pod.uid)
     node.settle()
     assert (["uid-1"], [], False) == (node.runtime.stopped_pods, node.told, node.loop.could_run("uid-1"))
+
+
+def test_pw19_the_last_attempt_sets_the_wait_even_if_the_attempt_before_it_failed(node: Apart) -> None:
+    """The second attempt is asked for while the first one runs, so it begins at once (Enqueue replaces the time)."""
+    began, go_on, start = threading.Event(), threading.Event(), node.runtime.start_container
+
+    def slow(*arguments):
+        began.set()
+        assert go_on.wait(PATIENT_S)
+        start(*arguments)
+        raise RuntimeUnavailable("away")
+
+    node.runtime.start_container = slow
+    node.pods["uid-1"] = make_pod("c")
+    node.loop.sync_pods({"uid-1"})
+    assert began.wait(PATIENT_S)
+    node.loop.sync_pods({"uid-1"})
+    go_on.set()
+    wait_until(lambda: not node.loop._workers._busy, timeout_s=PATIENT_S)
+    assert node.clock() + 60.0 == node.loop._due.first(math.inf)
+
+
+def test_pw19_the_time_that_was_set_before_holds_while_an_attempt_waits_for_the_runtime(node: Apart) -> None:
+    """As in a kubelet, whose queue keeps the time until the attempt is over."""
+    node.put(make_pod("c"))
+    began, go_on, start = threading.Event(), threading.Event(), node.runtime.start_container
+
+    def slow(*arguments):
+        began.set()
+        assert go_on.wait(PATIENT_S)
+        return start(*arguments)
+
+    node.runtime.start_container = slow
+    due = node.loop._due.first(math.inf)
+    node.clock.time += 20.0
+    node.runtime.end("c", 1)
+    node.loop.sync_pods({"uid-1"})
+    assert began.wait(PATIENT_S)
+    kept = node.loop._due.first(math.inf)
+    go_on.set()
+    node.settle()
+    assert (due, node.clock() + 60.0) == (kept, node.loop._due.first(math.inf))
+
+
+def test_pw19_the_wait_counts_from_the_end_of_an_attempt_that_waited_for_the_runtime(node: Apart) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(*_arguments):
+        began.set()
+        assert go_on.wait(PATIENT_S)
+        raise StartError("RunContainerError", "broken")
+
+    node.runtime.start_container = slow
+    node.pods["uid-1"] = make_pod("c")
+    node.loop.sync_pods({"uid-1"})
+    assert began.wait(PATIENT_S)
+    node.clock.time += 55.0
+    go_on.set()
+    wait_until(lambda: not node.loop._workers._busy, timeout_s=PATIENT_S)
+    assert node.clock() + 10.0 == node.loop._due.first(math.inf)

@@ -94,7 +94,22 @@ def test_of_several_times_the_nearest_counts() -> None:
     assert 9.0 == dues.first(9.0)
     for uid, at in (("a", 5.0), ("a", 3.0), ("a", 7.0), ("b", 4.0)):
         dues.put(uid, at)
-    assert (3.0, set(), {"a"}, {"a", "b"}) == (dues.first(9.0), dues.due(2.0), dues.due(3.0), dues.due(4.0))
-    dues.forget("a")
-    dues.forget("a")
+    assert (3.0, set(), {"a"}) == (dues.first(9.0), dues.take(2.0), dues.take(3.0))
     assert (4.0, 1.0) == (dues.first(9.0), dues.first(1.0))
+    dues.forget("a")
+    dues.forget("b")
+    assert (9.0, set()) == (dues.first(9.0), dues.take(9.0))
+
+
+def test_pw19_an_attempt_that_is_over_replaces_the_time_that_was_set_before() -> None:
+    dues = Dues()
+    dues.put("a", 5.0)
+    dues.begin("a")
+    dues.put("a", 8.0)
+    dues.put("a", 7.0)
+    assert 5.0 == dues.first(9.0)
+    dues.end("a")
+    assert 7.0 == dues.first(9.0)
+    dues.begin("a")
+    dues.end("a")
+    assert 9.0 == dues.first(9.0)

@@ -109,9 +109,11 @@ func (s *workersScene) take(ctx context.Context, step *workersStep) error {
 		s.wake()
 	case "exit":
 		_, waits := s.parked[uid]
+		ends := s.asked[uid] && s.runs[uid].running() != nil
 		s.locked(func() { s.exit(uid, step.Code) })
 		s.wake()
-		if !step.Quiet && !(waits && s.kind[uid] == "end") { // whoever ends it knows already
+		// An end that was asked for is noticed, but by KillPod itself while that waits for it.
+		if (ends || !step.Quiet) && !(waits && s.kind[uid] == "end") {
 			s.relists = append(s.relists, uid)
 		}
 	case "sync":

@@ -193,8 +193,8 @@ func (s *workersScene) SyncPod(ctx context.Context, kind kubetypes.SyncPodType, 
 	s.mutex.Lock()
 	failed := s.runs[pod.UID] != nil && err != nil && !strings.Contains(err.Error(), NetworkNotReadyErrorMsg)
 	s.mutex.Unlock()
-	if failed { // as in the agent, why it could not be started shows at once
-		known, _ := s.kl.podCache.Get(pod.UID)
+	known, unknown := s.kl.podCache.Get(pod.UID)
+	if failed && unknown == nil { // as in the agent, why it could not be started shows at once
 		s.kl.statusManager.SetPodStatus(klog.Background(), pod, s.kl.generateAPIPodStatus(ctx, pod, known, false))
 	}
 	return over, after, err
