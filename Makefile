@@ -11,7 +11,7 @@ export PYTHON
 
 HISTORIES ?= 20000
 N ?= 5
-.PHONY: help venv demo test test-all test-fast test-repeat test-power durations differential lint format test-plane test-hosts test-controls test-ipv6 test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
+.PHONY: help venv demo test test-all test-fast test-repeat test-power durations differential lint format test-plane test-hosts test-controls test-ipv6 test-network test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ test-controls: venv ## ring 3 with three control planes: real joins and upgrades
 
 test-ipv6: venv ## ring 3 with a cluster that speaks IPv6 alone (root)
 	@$(VENV)/python -m tools.run ipv6
+
+test-network: venv ## ring 3 with five hosts whose pod network is broken in turn (root)
+	@$(VENV)/python -m tools.run network
 
 test-policy: venv ## ring 3 with kube-router, which enforces the NetworkPolicies (root)
 	@$(VENV)/python -m tools.run policy

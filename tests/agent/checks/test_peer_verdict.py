@@ -150,3 +150,8 @@ def test_a_failure_is_not_hidden_by_what_is_shared() -> None:
 
 def test_names_beyond_four_are_counted() -> None:
     assert verdict("------").output.endswith("a, b, c, d and 2 more silent")
+
+
+@cases("answers", ("cut off", "ccc"), ("starting", "???"), ("silent", "..."))
+def test_what_peers_say_closes_no_node_that_reaches_its_own(answers: str) -> None:
+    assert verdict("+++", answers).state is CheckState.PASSED
