@@ -89,7 +89,7 @@ def request_for(host: str, own: str, padding_bytes: int) -> bytes:
 
 
 def header_of(request: bytes, name: str) -> str:
-    """"" where there is none."""
+    """ "" where there is none."""
     for line in request.decode("latin-1").splitlines()[1:]:
         key, colon, value = line.partition(":")
         if colon and key.strip().lower() == name.lower():

@@ -10,6 +10,7 @@ restarted agent need not wait for an API server.
 import contextlib
 import logging
 import random as random_module
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -72,7 +73,7 @@ class Known:
 
 
 class PeerList:
-    """`now` may be read by any thread. own: the node. labels, namespace, port: of the agents. copy: None for no file."""
+    """`now` may be read by any thread. own: the node. labels, namespace, port: of the agents. copy: None for none."""
 
     def __init__(
         self,
@@ -102,6 +103,7 @@ class PeerList:
         self._read_at = -AGAIN_S
         self._saved: _Copy | None = None
         self._wanted = False
+        self._tried = threading.Event()
         self.loop = Loop("peer-list", self._turn, stuck_after_s=STUCK_AFTER_S, unblock=self._close)
 
     def start(self) -> None:
@@ -112,6 +114,10 @@ class PeerList:
 
     def stop(self) -> None:
         self.loop.stop()
+
+    def wait_first(self, limit_s: float) -> None:
+        """Until it was read once, or could not be."""
+        self._tried.wait(limit_s)
 
     def refresh(self, *, at_once: bool) -> None:
         """Peers may be gone, or a policy may be new. Not where it was read just now."""
@@ -124,6 +130,12 @@ class PeerList:
             self._source.close()
 
     def _turn(self) -> float:
+        try:
+            return self._read()
+        finally:
+            self._tried.set()
+
+    def _read(self) -> float:
         if not self._wanted and (left_s := self._read_at + AGAIN_S - self._monotonic()) > 0:
             return left_s
         self._wanted, self._read_at = False, self._monotonic()
@@ -155,13 +167,12 @@ class PeerList:
     def _known_slices(self) -> list[EndpointSlice]:
         """Empty where one is gone, or this node is in none of them any more."""
         found: list[EndpointSlice] = []
-        source = self._source
-        for name in self._names if source is not None else ():
-            try:
-                found.append(source.slice(name))  # type: ignore[union-attr] - by the line above
-            except NotFound:
-                return []
-            self.loop.progressed()
+        try:
+            for name in self._names:
+                found += [self._source.slice(name)] if self._source is not None else []
+                self.loop.progressed()
+        except NotFound:
+            return []
         return found if any(self._is_in(one) for one in found) else []
 
     def _all_slices(self) -> list[EndpointSlice]:
@@ -202,4 +213,3 @@ class PeerList:
             new.write_bytes(msgspec.json.encode(copy))
             new.replace(self._copy)
             self._saved = copy
-

@@ -1,8 +1,8 @@
 """Which NetworkPolicies keep the agents' packets from one another, or from Services. Pure.
 
-Policies add up: one that admits is enough, whatever others leave out. What cannot be told from the policies of one
-namespace, as a block of addresses or labels of namespaces, is taken as not admitting: then the names of the policies are
-said and no node fails. Policies of other kinds (of Cilium, Calico, administrators) are not read.
+Policies add up: one that admits is enough, whatever others leave out. What the policies of one namespace do not show,
+as a block of addresses or labels of namespaces, is taken as not admitting: then policies are named and no node fails.
+Policies of other kinds (of Cilium, Calico, administrators) are not read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 def stopping_peers(
     policies: Sequence[NetworkPolicy], labels: Mapping[str, str], namespace: str, port: int
 ) -> tuple[str, ...]:
-    """Names of those that select pods with these labels, in a direction in which none admits such a pod at that port."""
+    """Names of those that select pods with these labels, in a direction where none admits such a pod at that port."""
     stopping: list[str] = []
     for direction in (INGRESS, EGRESS):
         selecting = [one for one in policies if direction in _types(one) and _selects(one.spec.pod_selector, labels)]
@@ -28,7 +28,7 @@ def stopping_peers(
 
 
 def stopping_services(policies: Sequence[NetworkPolicy], labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of those that select pods with these labels for what they send, where none admits all addresses and ports."""
+    """Names of those that select pods with these labels for what they send, where none admits every address."""
     selecting = [one for one in policies if EGRESS in _types(one) and _selects(one.spec.pod_selector, labels)]
     rules = [rule for one in selecting for rule in _rules(one, EGRESS)]
     if any(not rule.peers and not rule.ports for rule in rules):

@@ -54,13 +54,15 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One peer by one family of addresses (4 or 6). answer: None where the peer's agent gave none."""
+    """One peer by one family of addresses (4 or 6). answer: None where the peer's agent gave none. ready: what the API
+    server says of it."""
 
     node: str
     family: int
     way: Way
     answer: Answer | None = None
     detail: str = ""
+    ready: bool = True
 
     @property
     def open(self) -> bool:
@@ -89,14 +91,15 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """All that one run saw. known: peers in the list, None while there is no list. visitors: nodes that reached this one
-    lately. peers_denied, services_denied: names of NetworkPolicies that keep the agents' packets from there."""
+    """All that one run saw. known: peers in the list, None while there is no list. visitors: nodes that reached this
+    one lately, None where the agent is too young. peers_denied, services_denied: names of NetworkPolicies that stop the
+    agents' packets. list_trouble: why there is no list. list_forbidden: the API server refuses it to all agents."""
 
     own: str
     known: int | None
     probes: Sequence[Probe] = ()
     legs: Sequence[Leg] = ()
-    visitors: Sequence[str] = ()
+    visitors: Sequence[str] | None = ()
     peers_denied: Sequence[str] = ()
     services_denied: Sequence[str] = ()
     list_trouble: str = ""
@@ -110,7 +113,7 @@ def judge(seen: Seen) -> Finding:
         return Finding(CheckState.SHARED, f"the API server refuses the list of peers: {seen.list_trouble}")
     if seen.known is None:
         return Finding(CheckState.UNKNOWN, f"no list of peers: {seen.list_trouble or 'not read yet'}")
-    if seen.known < 2:  # noqa: PLR2004 - one peer that is silent may itself be what is broken
+    if seen.known < 2:
         return Finding(CheckState.NOT_APPLICABLE, "fewer than two other nodes have an agent: nothing to compare with")
     families = sorted({probe.family for probe in seen.probes})
     findings = [_of_peers(seen, [p for p in seen.probes if p.family == family]) for family in families]
@@ -127,7 +130,11 @@ def is_in_doubt(probes: Sequence[Probe], legs: Sequence[Leg]) -> bool:
     return not all(probe.open for probe in probes) or not all(leg.open for leg in legs)
 
 
-def _of_peers(seen: Seen, probes: Sequence[Probe]) -> Finding:
+def _of_peers(seen: Seen, asked: Sequence[Probe]) -> Finding:
+    """A peer that is lost and not ready is no witness: it is shut down, starts, or is closed itself."""
+    probes = [probe for probe in asked if probe.ready or probe.open]
+    if len(probes) < 2 and len(probes) < len(asked):
+        return Finding(CheckState.SHARED, f"most peers are not ready: {_names([p for p in asked if not p.open])}")
     reached = [probe for probe in probes if probe.open]
     lost = [probe for probe in probes if not probe.open]
     if 2 * len(reached) >= len(probes):
@@ -152,9 +159,9 @@ def _of_peers(seen: Seen, probes: Sequence[Probe]) -> Finding:
 
 
 def _none_reached(seen: Seen, probes: Sequence[Probe], answers: Sequence[Answer], said: str) -> Finding:
-    """Of many peers not all are dead. Of two both may be, and both let themselves be connected to only if they are not."""
-    alive = len(probes) > 2 or all(probe.way in (Way.SMALL_ONLY, Way.STALLED) for probe in probes)  # noqa: PLR2004
-    came = set(seen.visitors) & {probe.node for probe in probes}
+    """Of many peers not all are dead. Of two both may be, unless both let themselves be connected to."""
+    alive = len(probes) > 2 or all(probe.way in (Way.SMALL_ONLY, Way.STALLED) for probe in probes)
+    came = set(seen.visitors or ()) & {probe.node for probe in probes}
     if answers or came:
         one_way = f"one-way, {_plural(len(came), 'peer')} reached this node: " if came else ""
         return Finding(CheckState.FAILED, f"{one_way}{said}")
@@ -166,8 +173,8 @@ def _none_reached(seen: Seen, probes: Sequence[Probe], answers: Sequence[Answer]
 def _together(
     seen: Seen, reached: Sequence[Probe], lost: Sequence[Probe], answers: Sequence[Answer], said: str
 ) -> Finding:
-    """Most of the reached peers are cut off as well: from a few nodes, or with a few nodes from all others. Where the API
-    server is reached nothing shows which; where it is not, and they reach few nodes all together, they are the few."""
+    """Most of the reached peers are cut off as well: from a few nodes, or with a few nodes from all others. Where the
+    API server is reached nothing shows which; where it is not, and they reach few nodes together, they are the few."""
     hits = len(reached) + sum(len(answer.reached) for answer in answers)
     asked = hits + len(lost) + sum(len(answer.lost) for answer in answers)
     if not _api_open(seen) and hits <= NOT_ALONE * asked:
@@ -180,7 +187,7 @@ def _inbound(seen: Seen, reached: Sequence[Probe]) -> Finding | None:
     answers = [probe.answer for probe in reached if probe.answer is not None]
     lose = sorted({a.node for a in answers if seen.own in a.lost and not a.is_cut_off})
     find = [a for a in answers if seen.own in a.reached]
-    if seen.visitors or len(lose) < 2 or find:  # noqa: PLR2004 - one alone may be wrong itself
+    if seen.visitors is None or seen.visitors or len(lose) < 2 or find:
         return None
     if seen.peers_denied:
         return Finding(CheckState.SHARED, f"{_policies(seen.peers_denied)} between agents, so not judged")
@@ -192,7 +199,7 @@ def _of_service(seen: Seen, of: Literal["api", "dns"]) -> Finding:
     lost = [leg for leg in legs if not leg.open]
     said = "; ".join(map(str, lost))
     if not lost:
-        return Finding(CheckState.PASSED, "; ".join(f"{leg.name} reached" for leg in legs))
+        return Finding(CheckState.PASSED, f"{'API server' if of == 'api' else 'DNS'} reached")
     if seen.services_denied:
         return Finding(CheckState.SHARED, f"{_policies(seen.services_denied)}, so not judged: {said}")
     if all(leg.way is Way.UNSENT for leg in lost):

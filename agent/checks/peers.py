@@ -1,8 +1,8 @@
 """Which other nodes a node asks whether it reaches them, of all that have an agent. Pure.
 
-Rendezvous hashing: each pair of nodes has a weight, and a node asks those of its highest weights. So each node is asked
-by as many others as it asks, on average, and a node that comes or goes changes the peers of few. At most the larger half
-of the peers are in one zone: a zone that is cut off is then not taken for a node that is.
+Rendezvous hashing: each pair of nodes has a number, and a node asks those of its lowest numbers. So each node is asked
+by as many others as it asks, on average, and a node that comes or goes changes the peers of few. At most the larger
+half of the peers are in one zone: a zone that is cut off is then not taken for a node that is.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,9 @@ def _joined(before: Peer | None, peer: Peer) -> Peer:
     families = {family_of(address) for address in before.addresses}
     if before.ready > peer.ready or family_of(peer.addresses[0]) in families:
         return before
-    return Peer(before.node, before.zone, tuple(sorted((*before.addresses, *peer.addresses), key=family_of)), peer.ready)
+    return Peer(
+        before.node, before.zone, tuple(sorted((*before.addresses, *peer.addresses), key=family_of)), peer.ready
+    )
 
 
 def chosen(own: str, peers: Iterable[Peer], count: int = PEERS) -> list[Peer]:
@@ -59,8 +61,8 @@ def chosen(own: str, peers: Iterable[Peer], count: int = PEERS) -> list[Peer]:
 
 
 def further(own: str, peers: Sequence[Peer], first: Sequence[Peer], visitors: Iterable[str]) -> list[Peer]:
-    """Whom else it asks where it does not reach most of the first: those that reached it lately, as they are alive, then
-    the next ones."""
+    """Whom else it asks where it does not reach most of the first: those that reached it lately, as they are alive,
+    then the next ones."""
     asked = {own, *(peer.node for peer in first)}
     alive = set(visitors)
     others = [peer for peer in peers if peer.node not in asked]
@@ -98,8 +100,8 @@ def _spread(ranked: Sequence[Peer], count: int) -> list[Peer]:
 
 
 def _order(own: str, peer: Peer) -> int:
-    """Of two nodes; the same on every machine. The steps after the checksum are the finalizer of MurmurHash3, which is in
-    the public domain: a checksum alone would order neighbours of all nodes alike."""
+    """Of two nodes; the same on every machine. The steps after the checksum are the finalizer of MurmurHash3, which is
+    in the public domain: a checksum alone would order the peers of all nodes alike."""
     mixed = crc32(f"{own} {peer.node}".encode())
     mixed = ((mixed ^ (mixed >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
     mixed = ((mixed ^ (mixed >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF

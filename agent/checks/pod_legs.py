@@ -127,7 +127,7 @@ def _asked(link: socket.socket, request: bytes) -> Generator[Wait, bool, Answer 
 
 def _resolved(link: socket.socket, target: Target, name: str) -> Generator[Wait, bool, None]:
     """Until an answer to the question, with whatever rcode: packets got there and back."""
-    query = query_of(name, "AAAA" if target.family == 6 else "A", random.getrandbits(16))  # noqa: PLR2004 - IPv6
+    query = query_of(name, "AAAA" if target.family == 6 else "A", random.getrandbits(16))
     if target.kind == "dns-udp":
         link.send(query)
         said = None

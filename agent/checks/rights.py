@@ -9,9 +9,9 @@ class Rights:
     """`reads`, `writes`: folders, files and sockets of the host; one that does not begin with / is the key of the
     check's settings that names them. `host_network`: the host's network namespace. `host_pid`: its processes. `clock`:
     asks the kernel how well the clock is kept, by calls that could set it with the capability for that. `devices`:
-    files in /dev. `capabilities`: as CAP_SYSLOG. `root`: what it reads is often root's alone. `pod_network`: the network
-    of a pod; a service on the host enters that of its health pod, with CAP_SYS_ADMIN. `lists_peers`: EndpointSlices and
-    NetworkPolicies of the agents' namespace, read of the API server.
+    files in /dev. `capabilities`: as CAP_SYSLOG. `root`: what it reads is often root's alone. `pod_network`: the
+    network of a pod; a service on the host enters that of its health pod, with CAP_SYS_ADMIN. `lists_peers`:
+    EndpointSlices and NetworkPolicies of the agents' namespace, read of the API server.
     """
 
     reads: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ OpenSocket = Callable[[int, int], socket.socket]
 """(family, kind) -> a socket in the network of the pod. Raises NoPodNetwork, OSError."""
 
 
-class NoPodNetwork(Exception):
+class NoPodNetwork(Exception):  # noqa: N818 - what is so, as the other words for it
     """This agent has no pod network to examine, now or ever; the text says why."""
 
 

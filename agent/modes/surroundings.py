@@ -1,4 +1,4 @@
-"""What the check of the pod network gets of the agent around it, in modes pod and node; and its page and its numbers."""
+"""What the check of the pod network gets of the agent around it, in modes pod and node; its page and its metrics."""
 
 import os
 import socket
@@ -49,7 +49,7 @@ class Around:
 
 
 def in_a_pod(settings: Settings, environ: Mapping[str, str] = os.environ) -> Surroundings:
-    """Of an agent that is itself in the health pod. NODE_NAME, POD_NAMESPACE, POD_IP and HOST_IP are set by the chart."""
+    """Of an agent that is itself in the health pod. The chart sets NODE_NAME, POD_NAMESPACE, POD_IP and HOST_IP."""
     namespace = environ.get("POD_NAMESPACE") or contract.NAMESPACE
     kubernetes = settings.kubernetes
 

@@ -1,5 +1,5 @@
-"""The agent's own small HTTP server: /readyz, /livez, /metrics, /checks, and where the pod network is examined /peer. One
-thread, in which nobody waits for anybody.
+"""The agent's own small HTTP server: /readyz, /livez, /metrics, /checks, and for other agents /peer. One thread, in
+which nobody waits for anybody.
 
 It never measures: it shows what the other rooms know, so each answer is made at once. Guaranteed: whoever sends a whole
 request is answered, however many others stall; who stalls is cut off after REQUEST_LIMIT_S, and earlier where there are

@@ -15,6 +15,6 @@
 Guaranteed: fields we do not model survive a merge (`PodStatus.extra`); a wrong type raises msgspec.DecodeError and
 nothing else. Keys are spelled here and nowhere else, but for those few that `status.patch` merges by.
 
-Imported by `checks`, `events`, `identity`, `opinion`, `pods`, `status`, `node`, `report` and `modes`; imports `model` and `kube`
-only.
+Imported by `checks`, `events`, `identity`, `opinion`, `pods`, `status`, `node`, `report` and `modes`; imports `model`
+and `kube` only.
 """

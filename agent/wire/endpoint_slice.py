@@ -1,4 +1,4 @@
-"""EndpointSlice (discovery.k8s.io/v1): which addresses are behind a Service, on which nodes and in which zones. Pure."""
+"""EndpointSlice (discovery.k8s.io/v1): which addresses are behind a Service, on which nodes, in which zones. Pure."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What the check podNetwork takes of a cluster: a list of peers, and packets between agents; nothing where it is absent."""
+"""What the check podNetwork takes of a cluster: a list of peers, and packets between agents; nothing without it."""
 
 import json
 
@@ -58,7 +58,11 @@ def test_the_agent_knows_its_hosts_address(sent: Objects) -> None:
     """By which it sees that it has the host's network."""
     (agent,) = sent["DaemonSet", NAMESPACE, NAME]["spec"]["template"]["spec"]["containers"]
     fields = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in agent["env"]}
-    assert (fields["POD_IP"], fields["HOST_IP"], fields["NODE_NAME"]) == ("status.podIP", "status.hostIP", "spec.nodeName")
+    assert (fields["POD_IP"], fields["HOST_IP"], fields["NODE_NAME"]) == (
+        "status.podIP",
+        "status.hostIP",
+        "spec.nodeName",
+    )
 
 
 def test_without_a_condition_the_token_is_there_all_the_same() -> None:
@@ -68,5 +72,7 @@ def test_without_a_condition_the_token_is_there_all_the_same() -> None:
 
 def test_without_the_check_nothing_is_granted() -> None:
     made = objects(given=[IMAGE])
-    assert {(kind, name) for kind, _, name in made if name == f"{NAME}-peers" or (kind == "Service" and name == NAME)} == set()
+    assert {
+        (kind, name) for kind, _, name in made if name == f"{NAME}-peers" or (kind == "Service" and name == NAME)
+    } == set()
     assert made["NetworkPolicy", NAMESPACE, NAME]["spec"]["policyTypes"] == ["Ingress"]

@@ -6,6 +6,8 @@ BRIDGE = "cni0"
 PORT = 9375  # of the agents
 _MARK = "-m comment --comment readygate-fault"
 _ROUTES = "/run/readygate-fault-pod-routes"
+_SHOWN = "ip -4 route show | grep ' via ' | grep -v default"
+_RIGHT = f"ip route del $net dev {BRIDGE} 2> /dev/null; ip route replace $net $rest"
 _PORTS = f"ip -o link show master {BRIDGE} | cut -d: -f2 | cut -d@ -f1"
 CHECK = "podNetwork"
 
@@ -44,13 +46,11 @@ FAULTS = [
         CHECK,
         "the routes to the pods of other hosts lead to this host's own pods",
         (
-            f"[ -s {_ROUTES} ] || {{ ip -4 route show | grep ' via ' | grep -v default > {_ROUTES}.new "
-            f"&& mv {_ROUTES}.new {_ROUTES}; }}",
+            f"[ -s {_ROUTES} ] || {{ {_SHOWN} > {_ROUTES}.new && mv {_ROUTES}.new {_ROUTES}; }}",
             f"while read -r net rest; do ip route replace $net dev {BRIDGE} || exit 1; done < {_ROUTES}",
         ),
         (
-            f"[ ! -e {_ROUTES} ] || {{ while read -r net rest; do ip route del $net dev {BRIDGE} 2> /dev/null; "
-            f"ip route replace $net $rest || exit 1; done < {_ROUTES}; }}",
+            f"[ ! -e {_ROUTES} ] || {{ while read -r net rest; do {_RIGHT} || exit 1; done < {_ROUTES}; }}",
             f"rm -f {_ROUTES} {_ROUTES}.new",
         ),
     ),

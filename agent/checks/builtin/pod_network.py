@@ -1,10 +1,10 @@
 """The built-in check `podNetwork`: do packets of pods on this node get to pods on other nodes, and to Services?
 
 It runs in the network of the health pod. Its peers are the agents in the health pods of three other nodes, chosen by
-rendezvous hashing and in more than one zone. Legs: a connection to the peer's agent and a request that fills a packet of
-the path MTU, by each family of addresses; the API server through its Service; DNS through its Service, by UDP and TCP.
-A run opens three connections at most, in turns. Only where one fails, the same run makes all of them, once more those
-that failed, and asks up to 13 further peers, first those that have reached this node lately.
+rendezvous hashing and in more than one zone. Legs: a connection to the peer's agent and a request that fills a packet
+of the path MTU, by each family of addresses; the API server through its Service; DNS through its Service, by UDP and
+TCP. A run opens three connections at most, in turns. Only where one fails, the same run makes all of them, once more
+those that failed, and asks up to 13 further peers, first those that have reached this node lately.
 
 A peer answers how it is itself: which nodes it reaches, whether it reaches those Services, and how many others have
 reached it. With that a fault is laid where it is:
@@ -25,6 +25,7 @@ reached it. With that a fault is laid where it is:
 | does not reach the API server, or DNS | none answers | unknown |
 | has no route for what it sends | | failed |
 | | a NetworkPolicy stops packets between agents, or to Services | shared |
+| | fewer than two that it does not reach are ready, by the API server | shared |
 | has fewer than two peers | | not applicable |
 
 So a peer that is dead closes no other node, and a node that is cut off is closed by itself. A peer that refuses a
@@ -36,13 +37,13 @@ kept beside `stateFile`, and at once when most peers are lost. NetworkPolicies o
 the operator's that admits no agent is named, and no node fails for it. Policies of other kinds are not read. With the
 host's network there is no pod network to examine.
 
-False alarms of others, and what is done here: nodes that are being shut down (goldpinger#87) are one peer of three, and
-further ones are asked; nodes whose state is not known yet, as they start (cilium#11874), say nothing against anybody;
-addresses of nodes that were replaced (cilium#9103, cilium#33056) are left out by the name that answers; one target for
-all nodes (node-problem-detector#991) is compared with what peers reach; a watch for each agent (goldpinger#165) is not
-held.
+False alarms of others, and what is done here: nodes that are being shut down (goldpinger#87) are asked last, further
+ones are asked, and what is not ready is no witness; nodes that start (cilium#11874) say nothing against others;
+addresses of nodes that were replaced (cilium#9103, cilium#33056) are left out by the name that answers; one target
+for all nodes (node-problem-detector#991) is compared with what peers reach; no agent holds a watch (goldpinger#165).
 """
 
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -52,7 +53,7 @@ import msgspec
 from msgspec import Meta
 
 from agent.checks.peer_answer import LATELY_S
-from agent.checks.peer_list import Known, PeerList
+from agent.checks.peer_list import SOON_S, Known, PeerList
 from agent.checks.peer_verdict import Answer, Leg, Probe, Seen, Way, judge
 from agent.checks.peers import PEERS, Peer, choosers, chosen, further, turn_of
 from agent.checks.pod_legs import Outcome, Target, try_all
@@ -75,17 +76,18 @@ USABLE = 0.9  # of the timeout: what is left is for the verdict
 PATIENCE = 0.4  # of that: then what has not answered is asked once more, and others are asked
 ALIVE_S = 30.0  # a node that came so lately is asked first
 POLICIES_S = 10.0  # how long a verdict waits for the NetworkPolicies where the API server is reached
+LABELS = {contract.LABEL_NAME: contract.NAME_AGENT, "app.kubernetes.io/part-of": "readygate"}
 AUTO, NONE = "auto", "none"
 _LEG_NAMES = {"api": "API server", "dns-udp": "DNS by UDP", "dns-tcp": "DNS by TCP"}
 
 
 class Settings(Section, frozen=True):
-    """`service`: of the agents, by its name in their namespace. `labels`: of their pods, by which NetworkPolicies select
-    them. `apiServer`, `dns`: addresses of the Services; auto: as the pod has them; none: not asked. `name`: asked of
-    DNS; empty: the API server's."""
+    """`service`: of the agents, by its name in their namespace. `labels`: of their pods, by which NetworkPolicies
+    select them. `apiServer`, `dns`: addresses of the Services; auto: as the pod has them; none: not asked. `name`:
+    asked of DNS; empty: the API server's."""
 
     service: NonEmpty = contract.NAME_AGENT
-    labels: dict[str, str] = msgspec.field(default_factory=lambda: {contract.LABEL_NAME: contract.NAME_AGENT})
+    labels: dict[str, str] = msgspec.field(default_factory=lambda: dict(LABELS))
     port: Port = 9375
     api_server: NonEmpty = AUTO
     api_port: Port = 443
@@ -112,7 +114,8 @@ class Check:
         self._routes = Routes()
         self._runs = 0
         self._doubt_since: float | None = None
-        self._reached: dict[str, bool] = {}  # of each peer asked last
+        self._first: frozenset[str] = frozenset()  # names of the peers that runs ask
+        self._reached: dict[str, bool] = {}  # of them, by the last run that asked each
         self._around: Surroundings | None = None
         self._list: PeerList | None = None
 
@@ -137,18 +140,17 @@ class Check:
         if around is None or listed is None:
             raise RuntimeError("a check of the pod network needs the agent around it")
         try:
-            around.open_socket(2, 2).close()  # whether there is a pod network
+            around.open_socket(socket.AF_INET, socket.SOCK_DGRAM).close()  # whether there is a pod network
         except NoPodNetwork as e:
             return Finding(CheckState.NOT_APPLICABLE, str(e))
         listed.start()
         known = self._known(listed)
         others = [peer for peer in known.peers or () if peer.node != around.node]
-        if known.peers is None or len(others) < 2:  # noqa: PLR2004 - as the judge
+        if known.peers is None or len(others) < 2:
             self._say(around, finding := judge(self._seen(around, known, {}, [])), {})
             return finding
         outcomes = self._asked(around, listed, others)
-        known = listed.now  # it may have been read again
-        finding = self._judged(around, known, outcomes)
+        finding = self._judged(around, listed, outcomes)
         self._say(around, finding, outcomes)
         return finding
 
@@ -162,9 +164,8 @@ class Check:
 
     def _known(self, listed: PeerList) -> Known:
         """The first run waits for the list for a part of its time."""
-        until = self._monotonic() + PATIENCE * self._limit_s
-        while listed.now.peers is None and not listed.now.trouble and self._monotonic() < until:
-            time.sleep(0.01)
+        if listed.now.peers is None:
+            listed.wait_first(PATIENCE * self._limit_s)
         return listed.now
 
     def _asked(self, around: Surroundings, listed: PeerList, others: Sequence[Peer]) -> Mapping[Target, Outcome]:
@@ -173,6 +174,7 @@ class Check:
         if began - self._began > LATELY_S and not around.board.visitors(began - LATELY_S):
             mine = [*others, Peer(around.node)]
             first += [peer for peer in choosers(around.node, mine) if peer not in first][:PEERS]
+        self._first = frozenset(peer.node for peer in first)
         everything = [*self._services(around), *self._peers(first)]
         asked = self._tried(around, self._turn(everything), PATIENCE * self._limit_s)
         lost = [target for target, outcome in asked.items() if not outcome.open]
@@ -187,7 +189,7 @@ class Check:
         if 2 * peers_lost >= sum(target.kind == "peer" for target in asked) and peers_lost:
             listed.refresh(at_once=begins)
             more += self._peers(further(around.node, others, first, around.board.visitors(began - ALIVE_S)))
-        stalled = [target for target in lost if asked[target].way is Way.STALLED]
+        stalled = [target for target in lost if target.kind == "peer" and asked[target].way is Way.STALLED]
         left_s = began + self._limit_s - self._monotonic()
         again = self._tried(around, more, left_s, small=stalled)
         return {**asked, **{t: _only_small(o) if t in stalled else o for t, o in again.items()}}
@@ -232,26 +234,28 @@ class Check:
             if turn < len(peer.addresses)
         ]
 
-    def _judged(self, around: Surroundings, known: Known, outcomes: Mapping[Target, Outcome]) -> Finding:
-        since = self._doubt_since
+    def _judged(self, around: Surroundings, listed: PeerList, outcomes: Mapping[Target, Outcome]) -> Finding:
+        known, since = listed.now, self._doubt_since  # it may have been read again
         lately = self._monotonic() - LATELY_S if since is None else since
         is_young = self._monotonic() - self._began < LATELY_S
-        visitors = around.board.visitors(lately) or ([around.node] if is_young and since is None else [])
+        visitors = None if is_young and since is None else around.board.visitors(lately)
         finding = judge(self._seen(around, known, outcomes, visitors))
         api_open = any(outcome.open for target, outcome in outcomes.items() if target.kind == "api")
-        unread = since is not None and (known.read_at is None or known.read_at < since)
+        unread = since is not None and (known.read_at is None or known.read_at < since - SOON_S)
         waits = since is not None and self._monotonic() - since < POLICIES_S
         if finding.state is CheckState.FAILED and api_open and unread and waits and not known.trouble:
+            listed.refresh(at_once=True)
             text = f"whether a NetworkPolicy stops packets is being read: {finding.output}"
             return Finding(CheckState.UNKNOWN, text)
         return finding
 
     def _seen(
-        self, around: Surroundings, known: Known, outcomes: Mapping[Target, Outcome], visitors: Sequence[str]
+        self, around: Surroundings, known: Known, outcomes: Mapping[Target, Outcome], visitors: Sequence[str] | None
     ) -> Seen:
+        ready = {peer.node for peer in known.peers or () if peer.ready}
         others = None if known.peers is None else sum(peer.node != around.node for peer in known.peers)
         probes = [
-            Probe(target.node, target.family, outcome.way, outcome.answer, outcome.detail)
+            Probe(target.node, target.family, outcome.way, outcome.answer, outcome.detail, target.node in ready)
             for target, outcome in outcomes.items()
             if target.kind == "peer" and not outcome.moved
         ]
@@ -276,9 +280,8 @@ class Check:
         """To peers, of this run and of peers that it did not ask."""
         peers = [(t.node, o.open or o.way is Way.REFUSED) for t, o in outcomes.items() if t.kind == "peer"]
         asked = {node: all(is_open for name, is_open in peers if name == node) for node, _ in peers}
-        self._reached = {**(self._reached if self._doubt_since is None else {}), **asked}
-        while len(self._reached) > 2 * PEERS and self._doubt_since is None:
-            del self._reached[next(iter(self._reached))]
+        before = {node: is_open for node, is_open in self._reached.items() if node in self._first}
+        self._reached = {**(before if self._doubt_since is None else {}), **asked}
         around.board.answer = Answer(
             around.node,
             str(finding.state),
@@ -300,7 +303,7 @@ def _state_of(outcomes: Mapping[Target, Outcome], kinds: Sequence[str]) -> bool 
 
 
 def dns_of(resolv_conf: str) -> tuple[str, str]:
-    """The first server of a pod's resolv.conf, "" without one, and the API server's name in the domain that it names."""
+    """The first server of a pod's resolv.conf, "" without one, and the API server's name in the domain of that file."""
     words = [line.split() for line in resolv_conf.splitlines()]
     servers = [line[1] for line in words if len(line) > 1 and line[0] == "nameserver" and is_address(line[1])]
     search = [name for line in words if line and line[0] == "search" for name in line[1:]]

@@ -44,10 +44,18 @@ def ingress(rule: dict[str, Any]) -> dict[str, Any]:
     ("a rule for UDP", [ingress({"ports": [{"port": 9375, "protocol": "UDP"}]})], ("policy-0",)),
     ("a rule for a port's name is not looked up", [ingress({"ports": [{"port": "health"}]})], ("policy-0",)),
     ("a rule for a block of addresses", [ingress({"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]})], ("policy-0",)),
-    ("a rule for another namespace", [ingress({"from": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]})], ("policy-0",)),
+    (
+        "a rule for another namespace",
+        [ingress({"from": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]})],
+        ("policy-0",),
+    ),
     (
         "a rule for the namespace by its name",
-        [ingress({"from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "readygate-system"}}}]})],
+        [
+            ingress(
+                {"from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "readygate-system"}}}]}
+            )
+        ],
         (),
     ),
     ("a selector by expressions", [{"podSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}], ()),

@@ -45,11 +45,25 @@ def verdict(ways: str, answers: str = "", services: str = "+++", *, visitors: Se
     ("two peers that connect and fall silent", "cc", "", "+++", "failed", "a, b connected, then silent"),
     ("large packets to all peers are lost", "sss", "+++", "+++", "failed", "a, b, c large packets lost"),
     ("no route to any peer", "uuu", "", "+++", "failed", "this node cannot send to its peers"),
-    ("few are reached, and they are cut off as well", "+---", "c", "+++", "shared", "most reached peers are cut off as"),
+    (
+        "few are reached, and they are cut off as well",
+        "+---",
+        "c",
+        "+++",
+        "shared",
+        "most reached peers are cut off as",
+    ),
     ("few are reached, they are well, others are unknown", "+---", "+", "+++", "warned", "no other node is known to"),
     ("few are reached, and they have just started", "+---", "?", "+++", "unknown", "no peer says how it is itself"),
     ("few are reached, with agents that do not say", "+---", ".", "+++", "unknown", "no peer says how it is itself"),
-    ("the API server is reached from peers", "+++", "+++", "-++", "failed", "API server silent; reached from 3 of 3 peer"),
+    (
+        "the API server is reached from peers",
+        "+++",
+        "+++",
+        "-++",
+        "failed",
+        "API server silent; reached from 3 of 3 peer",
+    ),
     ("the API server is reached from no peer", "+++", "ccc", "-++", "shared", "not of this node alone, reached from 0"),
     ("nobody says whether the API server is reached", "+++", "...", "-++", "unknown", "no peer says whether it is"),
     ("no route to the API server", "+++", "...", "u++", "failed", "API server cannot be sent"),
@@ -66,7 +80,10 @@ def test_verdict(ways: str, answers: str, services: str, state: str, output: str
 def test_others_that_reach_the_lost_peers_show_whose_fault_it_is() -> None:
     answer = Answer("a", "passed", ("b", "c"), ())
     seen = Seen("own", 4, [Probe("a", 4, Way.REACHED, answer), *probes("----")[1:]], legs("+++"))
-    assert judge(seen).output == "others reach peers that this node does not, 1 of 4 peers reached over IPv4: b, c, d silent"
+    assert (
+        judge(seen).output
+        == "others reach peers that this node does not, 1 of 4 peers reached over IPv4: b, c, d silent"
+    )
 
 
 def test_a_peer_that_is_cut_off_shows_nothing() -> None:
@@ -93,7 +110,9 @@ def test_one_way_outwards_is_certain_with_two_peers() -> None:
 def of_visitors(*lost_by: str, visitors: Sequence[str] = (), found_by: str = "") -> Finding:
     """Peers that this node reaches, of which those named do not reach it."""
     said = [
-        Probe(n, 4, Way.REACHED, Answer(n, "passed", ("x", "y") + (("own",) * (n in found_by)), ("own",) * (n in lost_by)))
+        Probe(
+            n, 4, Way.REACHED, Answer(n, "passed", ("x", "y") + (("own",) * (n in found_by)), ("own",) * (n in lost_by))
+        )
         for n in "abc"
     ]
     return judge(Seen("own", 3, said, legs("+++"), visitors))
@@ -110,13 +129,33 @@ def test_one_way_inwards(lost_by: str, visitors: Sequence[str], found_by: str, s
     assert str(of_visitors(*lost_by, visitors=visitors, found_by=found_by).state) == state
 
 
+def test_an_agent_that_has_just_started_does_not_judge_who_came() -> None:
+    said = [Probe(n, 4, Way.REACHED, Answer(n, "passed", ("x", "y"), ("own",))) for n in "abc"]
+    assert judge(Seen("own", 3, said, legs("+++"), None)).state is CheckState.PASSED
+
+
+@cases(
+    "ready, state",
+    ("as a cluster starts, no peer is ready", "", "shared"),
+    ("one that is ready is too few", "a", "shared"),
+    ("two that are ready may both be down", "ab", "unknown"),
+    ("three are enough", "abc", "failed"),
+)
+def test_lost_peers_that_are_not_ready_are_no_witnesses(ready: str, state: str) -> None:
+    """As where nodes are shut down (goldpinger#87), or all start at once."""
+    asked = [Probe(name, 4, Way.SILENT, ready=name in ready) for name in "abcdef"]
+    assert str(judge(Seen("own", 6, asked, legs("+++"))).state) == state
+
+
 def test_one_way_inwards_names_the_peers() -> None:
     assert of_visitors("a", "b").output == "one-way: this node reaches its peers, they do not reach it: a, b"
 
 
 def test_a_policy_of_the_operator_is_named_and_fails_nobody() -> None:
     seen = Seen("own", 3, probes("---"), legs("+++"), peers_denied=["deny-all"])
-    expected = "NetworkPolicy deny-all stops packets between agents, so not judged: 0 of 3 peers reached over IPv4: a, b, c"
+    expected = (
+        "NetworkPolicy deny-all stops packets between agents, so not judged: 0 of 3 peers reached over IPv4: a, b, c"
+    )
     assert judge(seen) == Finding(CheckState.SHARED, f"{expected} silent")
 
 

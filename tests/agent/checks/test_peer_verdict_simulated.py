@@ -1,12 +1,13 @@
 """200 drawn partitions of 50 nodes: no node is closed for another's fault, and each isolated node is closed.
 
-Each node runs the product's own choice and judgement. Nodes run one after the other in a drawn order, so an answer is of
-the run before or of this one. A node is closed by two runs in a row that failed, as in the profile `fast`.
+Each node runs the product's own choice and judgement. Nodes run one after the other in a drawn order, so an answer is
+of the run before or of this one. A node is closed by two runs in a row that failed, as in the profile `fast`.
 """
 
 import random
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 
@@ -67,7 +68,7 @@ class World:
 
     def closed(self) -> set[str]:
         failed = CheckState.FAILED
-        return {n for n, found in self.states.items() if any(a is b is failed for a, b in zip(found, found[1:]))}  # noqa: B905
+        return {n for n, found in self.states.items() if any(a is b is failed for a, b in pairwise(found))}
 
 
 def played(world: World, draw: random.Random) -> World:

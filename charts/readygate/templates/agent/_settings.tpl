@@ -130,7 +130,7 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- toYaml (dict "reads" (uniq $reads) "writes" (uniq $writes) "root" $root "peers" $peers "own" $own) -}}
+{{- toYaml (dict "reads" (uniq $reads) "writes" (uniq $writes) "root" $root "peers" (default false $peers) "own" $own) -}}
 {{- end -}}
 
 {{/* Folders of the host that are mounted. The parent of the configuration folder, not the folder: a mount follows the

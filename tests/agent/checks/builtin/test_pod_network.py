@@ -101,7 +101,7 @@ def cluster() -> Iterator[Cluster]:
 def test_three_peers_the_api_server_and_dns_are_reached(cluster: Cluster) -> None:
     for number in (1, 2, 3):
         cluster.agent(number)
-    expected = "peers reached; API server reached; DNS by UDP reached"
+    expected = "peers reached; API server reached; DNS reached"
     assert cluster.check()() == Finding(CheckState.PASSED, expected)
 
 
@@ -123,7 +123,7 @@ def test_peers_know_that_they_were_reached(cluster: Cluster) -> None:
     check = cluster.check()
     check()
     check()
-    assert {node: board.visitors(0.0) for node, board in cluster.boards.items()} == dict.fromkeys(cluster.nodes, ["own"])
+    assert [board.visitors(0.0) for board in cluster.boards.values()] == [["own"]] * 3
 
 
 def test_packets_of_full_size_are_asked_for_both_ways(cluster: Cluster) -> None:
@@ -156,7 +156,9 @@ def test_where_all_peers_connect_and_fall_silent_it_is_this_node(cluster: Cluste
     for number in (1, 2, 3):
         cluster.frozen(number)
     found = cluster.check(SHORT_S)()
-    assert found == Finding(CheckState.FAILED, "0 of 3 peers reached over IPv4: node-1, node-2, node-3 connected, then silent")
+    assert found == Finding(
+        CheckState.FAILED, "0 of 3 peers reached over IPv4: node-1, node-2, node-3 connected, then silent"
+    )
 
 
 def test_large_packets_that_are_lost_are_told_from_a_dead_network(cluster: Cluster) -> None:
@@ -172,8 +174,12 @@ def test_large_packets_that_are_lost_are_told_from_a_dead_network(cluster: Clust
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HealthServer, "_read", small)
-        found = cluster.check(SHORT_S)()
-    assert found == Finding(CheckState.FAILED, "0 of 3 peers reached over IPv4: node-1, node-2, node-3 large packets lost")
+        check = cluster.check(SHORT_S)
+        check()
+        found = check()  # the first run has not asked all of them twice
+    assert found == Finding(
+        CheckState.FAILED, "0 of 3 peers reached over IPv4: node-1, node-2, node-3 large packets lost"
+    )
 
 
 def test_a_policy_that_came_since_is_named(cluster: Cluster) -> None:
@@ -202,15 +208,16 @@ def test_an_address_that_is_another_nodes_by_now_is_left_out(cluster: Cluster) -
     for number in (1, 2, 3):
         cluster.agent(number)
         cluster.boards[f"node-{number}"].answer = Answer(f"other-{number}")
-    assert cluster.check()().output == "API server reached; DNS by UDP reached"
+    assert cluster.check()().output == "API server reached; DNS reached"
 
 
 def test_a_service_that_peers_reach_is_this_nodes_fault(cluster: Cluster) -> None:
     """As where kube-proxy's rules are gone."""
     for number in (1, 2, 3):
         cluster.agent(number)
+    check = cluster.check(SHORT_S)
     cluster.api.close()
-    assert cluster.check(SHORT_S)() == Finding(CheckState.FAILED, "API server refused; reached from 3 of 3 peers")
+    assert check() == Finding(CheckState.FAILED, "API server refused; reached from 3 of 3 peers")
 
 
 def test_dns_that_is_down_for_all_is_shared(cluster: Cluster) -> None:
@@ -252,7 +259,9 @@ def test_the_hosts_network_is_no_pods() -> None:
 
 
 def test_with_the_hosts_network_it_is_not_applicable(cluster: Cluster) -> None:
-    around = Surroundings("own", "ns", cluster.board, lambda _: cluster, own_sockets({"POD_IP": "::1", "HOST_IP": "::1"}))
+    around = Surroundings(
+        "own", "ns", cluster.board, lambda _: cluster, own_sockets({"POD_IP": "::1", "HOST_IP": "::1"})
+    )
     check = Check(Settings(), AMPLE_S).placed(around)
     found = {check() for _ in range(3)}
     check.close()
@@ -261,7 +270,7 @@ def test_with_the_hosts_network_it_is_not_applicable(cluster: Cluster) -> None:
 
 def test_the_catalogue_places_it(cluster: Cluster) -> None:
     around = Surroundings("own", "ns", cluster.board, lambda _: cluster, cluster.opened_socket)
-    section = check_section()(name="pods", pod_network=Settings())  # type: ignore[call-arg]
+    section = check_section()(name="pods", podNetwork=Settings())  # type: ignore[arg-type]
     spec = check_spec(section, around=around, state_file=None)
     found = spec.run()
     spec.close()
@@ -270,7 +279,11 @@ def test_the_catalogue_places_it(cluster: Cluster) -> None:
 
 @cases(
     "text, expected",
-    ("a pod's own file", "search a.svc.c.test svc.c.test c.test\nnameserver 10.96.0.10\n", ("10.96.0.10", "svc.c.test")),
+    (
+        "a pod's own file",
+        "search a.svc.c.test svc.c.test c.test\nnameserver 10.96.0.10\n",
+        ("10.96.0.10", "svc.c.test"),
+    ),
     ("no domain", "nameserver fd00::a\n", ("fd00::a", "svc.cluster.local")),
     ("nothing", "", ("", "svc.cluster.local")),
 )
@@ -279,7 +292,7 @@ def test_dns_is_what_the_pod_has(text: str, expected: tuple[str, str]) -> None:
 
 
 def test_names_are_no_addresses() -> None:
-    with pytest.raises(SettingsError, match=r"checks\[0\].podNetwork.*apiServer: is 'api', allowed: auto, none or an IP"):
+    with pytest.raises(
+        SettingsError, match=r"checks\[0\].podNetwork.*apiServer: is 'api', allowed: auto, none or an IP"
+    ):
         parse(b"{mode: pod, checks: [{name: a, podNetwork: {apiServer: api}}]}", {})
-
-
