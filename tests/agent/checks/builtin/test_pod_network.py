@@ -42,6 +42,7 @@ class Cluster:
         self.opened: list[tuple[int, int]] = []
         self.board = Board(time.monotonic)
         self.api = self.stack.enter_context(contextlib.closing(socket.create_server((API, 0), backlog=64)))
+        self.api_port = self.api.getsockname()[1]
 
     def agent(self, number: int, answer: Answer = WELL) -> None:
         node = f"node-{number}"
@@ -60,9 +61,7 @@ class Cluster:
         self.nodes.append(f"node-{number}")
 
     def check(self, timeout_s: float = AMPLE_S, dns: str = DNS) -> Check:
-        settings = Settings(
-            port=self.port, api_server=API, api_port=self.api.getsockname()[1], dns=dns, dns_port=self.dns_port
-        )
+        settings = Settings(port=self.port, api_server=API, api_port=self.api_port, dns=dns, dns_port=self.dns_port)
         around = Surroundings("own", "readygate-system", self.board, lambda _service: self, self.opened_socket)
         made = Check(settings, timeout_s).placed(around)
         self.stack.callback(made.close)
