@@ -37,6 +37,17 @@ kept beside `stateFile`, and at once when most peers are lost. NetworkPolicies o
 the operator's that admits no agent is named, and no node fails for it. Policies of other kinds are not read. With the
 host's network there is no pod network to examine.
 
+In pods it needs no settings. As a service on the host it needs `node.criSocket`, and the addresses of the Services:
+
+    - name: pod-network
+      podNetwork: {apiServer: 10.96.0.1, dns: 10.96.0.10}
+
+| cost | of |
+|---|---|
+| 3 connections and a datagram, 0.5 ms of processor | a run in which nothing fails |
+| 0.4 MiB | an agent with 100 peers in its list |
+| 33 requests and 0.45 MB a second | the API server of 5,000 nodes |
+
 False alarms of others, and what is done here: nodes that are being shut down (goldpinger#87) are asked last, further
 ones are asked, and what is not ready is no witness; nodes that start (cilium#11874) say nothing against others;
 addresses of nodes that were replaced (cilium#9103, cilium#33056) are left out by the name that answers; one target

@@ -177,7 +177,6 @@ def test_stopping_closes_what_is_asked() -> None:
     cluster = Cluster(slice_of(0, 3))
     peers = listed(cluster, "node-0-0")
     peers.start()
-    while peers.now.peers is None:
-        pass
+    peers.wait_first(60.0)
     peers.stop()
     assert cluster.closed

@@ -16,6 +16,7 @@ from agent.checks.peers import Peer, chosen, further
 from agent.checks.state import CheckState
 
 NODES, PARTITIONS, RUNS = 50, 200, 4
+HALVES = 0.3  # of the partitions are nearly in the middle, where a node of the larger part may miss most peers
 PEERS = [Peer(f"node-{number:02}", f"zone-{number % 3}") for number in range(NODES)]
 FIRST = {peer.node: chosen(peer.node, PEERS) for peer in PEERS}
 
@@ -85,10 +86,12 @@ def played(world: World, draw: random.Random) -> World:
 
 
 def drawn(draw: random.Random) -> World:
-    """Some nodes are alone, the others are in one to three groups of drawn sizes; the Services are in drawn groups."""
+    """Some nodes are alone, the others are in one to three groups of drawn sizes; each Service is in a drawn group."""
     nodes = draw.sample([peer.node for peer in PEERS], NODES)
     alone = draw.choice([0, 1, 1, 2, 5, 10])
     cuts = sorted(draw.sample(range(1, NODES - alone), draw.choice([0, 0, 1, 1, 2])))
+    if draw.random() < HALVES:
+        cuts = [(NODES - alone) // 2 + draw.choice([-2, -1, 1, 2])]
     group = {node: 100 + place for place, node in enumerate(nodes[:alone])}
     group |= {node: sum(place >= cut for cut in cuts) for place, node in enumerate(nodes[alone:])}
     groups = sorted(set(group.values()))
