@@ -148,6 +148,9 @@ class PeerList:
             if one_line(e) != self.now.trouble:
                 log.warning("list of peers not read, the last one holds", extra={"error": one_line(e)})
             self.now = replace(self.now, trouble=one_line(e), forbidden=isinstance(e, Forbidden))
+            if isinstance(e, CredentialsInvalid):  # as of a health pod that was replaced: another one may read it
+                self._close()
+                self._source = None
             return AGAIN_S
         peers = peers_of(slices)
         self.now = replace(self.now, peers=peers, trouble="", forbidden=False)

@@ -70,7 +70,7 @@ def build(settings: Settings) -> list[Service]:
     node = section(settings)
     client = kubelet_client(node)
     states, asked, execute = containers(node, lambda: [one.pod for one in judge.judged()], lambda: wake())
-    around = beside_pods(node, lambda: first_of(judge), lambda pod: client_as(node, client, pod)[1])
+    around = beside_pods(node, lambda: first_of(judge), lambda pod: client_as(node, client, pod))
     specs = [check_spec(check, state_file=settings.state_file, around=around) for check in settings.checks]
     kept = pod_mode.kept(settings.state_file, specs)
     not_before = time.monotonic() + (pause_s := pod_mode.first_pause_s(kept))

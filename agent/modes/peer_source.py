@@ -16,10 +16,11 @@ POLICIES = 500  # to a page; a namespace has a few
 
 
 class PeerSource:
-    """A Source. `client` is closed with it."""
+    """A Source. `client` is closed with it, and so are the others, which it needs to say who it is."""
 
-    def __init__(self, client: Client, namespace: str, service: str) -> None:
+    def __init__(self, client: Client, namespace: str, service: str, *others: Client) -> None:
         self._client = client
+        self._others = others
         self._namespace = namespace
         self._slices = ListerWatcher(
             client, paths.endpoint_slices(namespace), EndpointSlice, label_selector=f"{SERVICE_LABEL}={service}"
@@ -51,4 +52,5 @@ class PeerSource:
         """Unblocks a call under way; final."""
         self._slices.close()
         self._policies.close()
-        self._client.close()
+        for client in (self._client, *self._others):
+            client.close()

@@ -75,10 +75,10 @@ def in_a_pod(settings: Settings, environ: Mapping[str, str] = os.environ) -> Sur
 
 
 def beside_pods(
-    node: NodeSection, health_pod: Callable[[], Pod | None], client: "Callable[[Pod], Client]"
+    node: NodeSection, health_pod: Callable[[], Pod | None], client: "Callable[[Pod], tuple[Client, Client]]"
 ) -> Surroundings:
     """Of an agent on the host: the network is that of the node's first health pod, and so is the identity by which the
-    list of peers is read. client: of the API server, as that pod."""
+    list of peers is read. client: what asks for tokens of that pod, and what uses them."""
 
     def connected(service: str) -> Source:
         from agent.modes.peer_source import PeerSource
@@ -86,7 +86,8 @@ def beside_pods(
         pod = health_pod()
         if pod is None:
             raise CredentialsInvalid("this node has no health pod whose identity may read the list of peers")
-        return PeerSource(client(pod), pod.namespace, service)
+        requests, reads = client(pod)
+        return PeerSource(reads, pod.namespace, service, requests)
 
     def known() -> tuple[str, bool] | None:
         pod = health_pod()

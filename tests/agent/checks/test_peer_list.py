@@ -1,12 +1,12 @@
 """The list of peers: read by pages until this node is found, then slice by slice, and kept in a file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent.checks.peer_list import PAGE, PeerList, Source
 from agent.wire.endpoint_slice import Endpoint, EndpointConditions, EndpointSlice
 from agent.wire.network_policy import NetworkPolicy
-from kube.errors import Forbidden, NotFound, Unreachable
+from kube.errors import CredentialsInvalid, Forbidden, NotFound, Unreachable
 from kube.objects import BareMeta
 from tools.kit.clock import Clock
 
@@ -57,9 +57,15 @@ class Cluster:
         return self
 
 
-def listed(cluster: Cluster, own: str, copy: Path | None = None, clock: Clock | None = None) -> PeerList:
+def listed(
+    cluster: Cluster,
+    own: str,
+    copy: Path | None = None,
+    clock: Clock | None = None,
+    connect: Callable[[], Source] | None = None,
+) -> PeerList:
     return PeerList(
-        cluster.connect,
+        connect or cluster.connect,
         own,
         labels={},
         namespace="readygate-system",
@@ -151,6 +157,18 @@ def test_a_list_that_is_refused_is_said_so() -> None:
     peers = listed(cluster, "node-0-0")
     peers._turn()
     assert (peers.now.peers, peers.now.forbidden) == (None, True)
+
+
+def test_who_may_no_longer_ask_is_asked_for_again() -> None:
+    """As in mode node, where the list is read with the identity of a health pod that was replaced."""
+    clusters, clock = [Cluster(slice_of(0, 3)), Cluster(slice_of(0, 3))], Clock()
+    clusters[0].error = CredentialsInvalid("the health pod is gone")
+    left = iter(clusters)
+    peers = listed(clusters[0], "node-0-0", clock=clock, connect=lambda: next(left))
+    peers._turn()
+    clock.time += 30.0
+    peers._turn()
+    assert (clusters[0].closed, len(peers.now.peers or ())) == (True, 3)
 
 
 def test_it_is_read_soon_where_most_peers_are_lost_but_not_again_and_again() -> None:
