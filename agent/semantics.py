@@ -43,7 +43,7 @@ class Semantics:
     )
     exec_timeout_fails: bool = True  # CM11: else the probe could not be made
     sends_empty_patches: bool = False  # CM15: else a patch is sent only if something changes
-    lost_containers_fail: bool = True  # CM16: as does their pod
+    lost_containers_fail: bool = True  # CM16, CM43, CM44: else no end is made up for what nobody saw end
     deletes_by_phase: bool = True  # CM17
     compares_gone_conditions: bool = True  # CM18
     owns_unschedulable: bool = False  # CM19
@@ -90,6 +90,7 @@ V1_16 = Semantics(
     pod_ready_to_start_containers_condition=False,
     pleg_on_demand_relist=False,
     node_declared_features=False,
+    kubelet_registration_get_on_exists_only=True,  # CM45
     always_jitters=True,
     triggers_readiness=False,
     startup_holds=False,

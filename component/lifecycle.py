@@ -12,9 +12,8 @@ class StartFailed(Exception):  # noqa: N818 - what happened, as the other words 
 
 
 class Service(Protocol):
-    """One long-lived part, constructed without side effects. start() makes threads and sockets and raises StartFailed;
-    stop() may be called twice and returns within a second; healthy() says whether its threads live and progress: it
-    never waits and asks no network."""
+    """A long-lived part. Its constructor has no side effects; start() makes threads and sockets or raises StartFailed.
+    stop() returns within a second, also when called again. healthy(): its threads live and progress; it never waits."""
 
     @property
     def name(self) -> str: ...

@@ -18,11 +18,10 @@ LOG_AGAIN_S = 600.0  # how often the same failure of a turn is logged
 class Loop:
     """Calls turn() in a thread of its own, from start() to stop(). Every method may be called from any thread.
 
-    name: of the thread. turn: returns the seconds until it wants to be called again at the latest, 0 at once, math.inf
-    not before a wake(). An exception in it is a bug of ours: it is logged (once per kind and place in ten minutes), and
-    the loop goes on after error_pause_s. stuck_after_s: longest time of a turn, or between its calls of progressed().
-    unblock: called by stop(), ends a turn that waits for something. at_end: called in the thread after the last turn;
-    stop() waits for both together, at most join_limit_s.
+    turn: returns the seconds until its next call at the latest; math.inf: only after wake(). An exception is logged
+    once per kind and place in ten minutes; the next turn is after error_pause_s. stuck_after_s: the longest turn, or
+    time between its calls of progressed(). unblock: called by stop() to end a turn that waits. at_end: called in the
+    thread after the last turn; stop() waits for both, at most join_limit_s.
     """
 
     name: str
@@ -66,6 +65,8 @@ class Loop:
         self.unblock()
         if (thread := self._thread) is not None and thread.is_alive() and thread is not threading.current_thread():
             thread.join(self.join_limit_s)
+            if thread.is_alive():
+                log.info("thread did not end in time", extra={"loop": self.name, "limitSeconds": self.join_limit_s})
 
     def wake(self) -> None:
         """Makes the next turn come at once. One during a turn is for the next; many before it count as one."""

@@ -1,12 +1,9 @@
-"""Builds the container image of readygate: `make image`, or `python -m images.build`; no root, no container tool.
+"""Builds the container image of readygate without root and without a container tool: `make image`.
 
-`build` puts the layers together: `debian` fetches recorded packages, `base` says what of them is in, `wheels` unpacks
-the locked dependencies and readygate itself, `bytecode` compiles with the image's own Python. `deb`, `elf`, `tree`,
-`oci`, `sbom` and `containerfile` are the formats. `push` puts it into a registry. `Containerfile` is for docker.
-`packages` installs the tools. `rootfs` makes file systems of Debian; that, `cache` (made once and found again) and
-`commands` (run with progress) also serve whoever else builds: the testbed.
+`build` assembles three layers and the archive. `debian` fetches Debian packages, `base` unpacks them, `python` installs
+and compiles Python packages, `oci` writes layers and archives. docker makes the same files from images/Containerfile.
 
-Guarantees: everything is cached by the content of what went into it; a folder of the cache is whole or not there; one
-process at a time makes it. What cannot be made is a BuildError with cause and remedy in one line.
-Imports nothing of the product and nothing of tests/; tests/ may import it.
+Guarantees: the same commit gives the same bytes. Downloads are compared with recorded hashes. A failed build is a
+BuildError with cause and remedy in one line.
+It imports `tools.kit`, nothing of the product and nothing of tests; tests and tools may import it.
 """

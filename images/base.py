@@ -1,52 +1,46 @@
-"""What of Debian is in the image: Python, what it is linked with, busybox for shell and commands, certificates. Pure.
+"""Unpacks the Debian part of the image: Python, its libraries, busybox for shell and commands, certificates.
 
-An allow list of packages (`debian.PACKAGES`) and a deny list of what of them nobody needs here. No package manager, no
-perl, no pip; /var/lib/dpkg/status.d says to scanners which packages the files are of.
+`_LEFT_OUT` drops the files that nothing in the image uses: there is no package manager, no perl and no pip.
+/var/lib/dpkg/status.d names the packages for scanners.
 """
 
+import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import subprocess
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
 
-from images import elf
-from images.deb import Deb
-from images.tree import Entry, Tree, file, folder, link
+from tools.kit.commands import BuildError
 
-PYTHON = "usr/bin/python3.11"
 STDLIB = "usr/lib/python3.11"
-SITE = "usr/local/lib/python3.11/dist-packages"  # where Debian's Python looks for what is not Debian's
-TRIPLES = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
-LOADERS = {"amd64": "usr/lib64/ld-linux-x86-64.so.2", "arm64": "usr/lib/ld-linux-aarch64.so.1"}
-USER, EXTENDER_USER = 69375, 69376  # numbers that no other image has, as 65532; the roles name them too
+SITE = "usr/local/lib/python3.11/dist-packages"  # Debian's Python looks here for modules that are not Debian's
+USER, EXTENDER_USER = 69375, 69376  # no other image has these, unlike 65532; the Ansible roles name them too
 
-_MERGED = ("bin", "lib", "lib32", "lib64", "sbin")  # since bookworm links into /usr, which packages do not all know
+_MERGED = ("bin", "lib", "lib64", "sbin")  # bookworm has them in /usr; packages still name the old paths
+# Of the standard library: tests, windows, installers, terminals, databases, mail, news, sound, XML, developer tools,
+# second implementations; encodings other than Unicode, Latin and cp437 (zip archives); last, extension modules whose
+# libraries the image lacks.
 _LEFT_OUT = re.compile(
-    "|".join(
-        [
-            r"usr/share/(?!ca-certificates/|common-licenses/|doc/[^/]+/copyright$).*",
-            r"usr/lib/[^/]+-linux-gnu/(gconv|engines-3|audit)/.*",
-            r"usr/lib/[^/]+-linux-gnu/lib(BrokenLocale|c_malloc_debug|memusage|mvec|nsl|nss_compat|nss_hesiod|pcprofile|thread_db)\b.*",
-            r"usr/lib/[^/]+-linux-gnu/(libexpatw\b.*|ossl-modules/.*)",  # of wide characters, and ciphers of the past
-            r"usr/sbin/.*|usr/bin/(?!python3\.11$|busybox$).*",
-            r"etc/(?!os-release$|debian_version$).*",
-            r"var/.*|root/.*|usr/lib/(tmpfiles|systemd|udev|mime)\b.*",
-            # Of the standard library: what tests itself, draws windows, installs, or needs a terminal or a database;
-            # mail, news, sound, XML, tools of programmers, modules written twice; encodings that are not
-            # Unicode's, Latin's, or of archives (cp437).
-            STDLIB + r"/(curses|dbm|distutils|ensurepip|idlelib|lib2to3|multiprocessing|pydoc_data|sqlite3|test|tkinter"
-            r"|turtledemo|unittest|venv|xml|xmlrpc|__phello__)/.*",
-            STDLIB + r"/(turtle|antigravity|this|sitecustomize)\.py|" + STDLIB + r"/EXTERNALLY-MANAGED",
-            STDLIB + r"/(aifc|asynchat|asyncore|bdb|cgi|cgitb|chunk|crypt|doctest|ftplib|imaplib|imghdr|mailbox|mailcap"
-            r"|modulefinder|nntplib|pdb|pickletools|poplib|pyclbr|pydoc|smtpd|smtplib|sndhdr|sunau|symtable|tabnanny"
-            r"|telnetlib|trace|wave|xdrlib|zipapp|_aix_support|_osx_support|_pydecimal|_pyio)\.py",
-            STDLIB
-            + r"/encodings/(big5|cp(?!437|1252)\d|euc|gb|hz|iso2022|johab|shift_ji|mac_|iso8859_(?!1\.|15\.)|koi8"
-            r"|kz1048|ptcp154|tis_620|hp_roman8|palmos)\w*\.py",
-            STDLIB + r"/lib-dynload/(_codecs_\w+|_ctypes_test|_multibytecodec|_multiprocessing|_posixshmem|_test\w+"
-            r"|_xxtestfuzz|audioop|xxlimited\w*|ossaudiodev)\..*",
-        ]
-    )
+    rf"""
+    usr/share/(?!ca-certificates/|common-licenses/|doc/[^/]+/copyright$).* | usr/sbin/.* | var/.* | root/.*
+    | usr/bin/(?!python3\.11$|busybox$).* | etc/(?!os-release$|debian_version$).*
+    | usr/lib/(tmpfiles|systemd|udev|mime)\b.*
+    | usr/lib/[^/]+-linux-gnu/((gconv|engines-3|audit|ossl-modules)/.* | libexpatw\b.*
+        | lib(BrokenLocale|c_malloc_debug|memusage|mvec|nsl|nss_compat|nss_hesiod|pcprofile|thread_db)\b.*)
+    | {STDLIB}/((curses|dbm|distutils|ensurepip|idlelib|lib2to3|multiprocessing|pydoc_data|sqlite3|test|tkinter
+        |turtledemo|unittest|venv|xml|xmlrpc|__phello__)/.* | EXTERNALLY-MANAGED
+        | (turtle|antigravity|this|sitecustomize|aifc|asynchat|asyncore|bdb|cgi|cgitb|chunk|crypt|doctest|ftplib|imaplib
+        |imghdr|mailbox|mailcap|modulefinder|nntplib|pdb|pickletools|poplib|pyclbr|pydoc|smtpd|smtplib|sndhdr|sunau
+        |symtable|tabnanny|telnetlib|trace|wave|xdrlib|zipapp|_aix_support|_osx_support|_pydecimal|_pyio)\.py
+        | encodings/(big5|cp(?!437|1252)\d|euc|gb|hz|iso2022|johab|shift_ji|mac_|iso8859_(?!1\.|15\.)|koi8|kz1048
+        |ptcp154|tis_620|hp_roman8|palmos)\w*\.py
+        | lib-dynload/(_codecs_\w+|_ctypes_test|_multibytecodec|_multiprocessing|_posixshmem|_test\w+|_xxtestfuzz
+        |audioop|xxlimited\w*|ossaudiodev|_crypt|_curses\w*|_dbm|_gdbm|_sqlite3|_tkinter|nis|readline)\..*)
+    """,
+    re.VERBOSE,
 )
-# All that busybox has but what installs, boots, mounts, serves or changes the network or the user.
+# The commands of busybox except those that install, boot, mount, serve, or change the network or the user.
 _APPLETS = """
     [ [[ arch arp arping ascii ash awk base64 basename bc cal cat chgrp chmod chown clear cmp comm cp crc32 cut
     date dc dd df diff dirname dmesg dnsdomainname dos2unix du echo egrep env expand expr factor false fgrep find
@@ -65,74 +59,60 @@ _CONFIGURATION = {
         f"readygate-extender:x:{EXTENDER_USER}:{EXTENDER_USER}::/:/sbin/nologin\n"
         "nobody:x:65534:65534:nobody:/:/sbin/nologin\n"
     ),
-    # Container runtimes take the group of a numeric user from /etc/passwd, and group 0 when it is not there.
+    # Container runtimes take the group of a numeric user from /etc/passwd, and group 0 if the user is not listed.
     "etc/group": f"root:x:0:\nreadygate:x:{USER}:\nreadygate-extender:x:{EXTENDER_USER}:\nnogroup:x:65534:\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
-_FOLDERS = {"dev": 0o755, "proc": 0o555, "sys": 0o555, "run": 0o755, "tmp": 0o1777, "var/tmp": 0o1777, "root": 0o700}
+_FOLDERS = ("dev", "proc", "root", "run", "sys", "tmp", "usr/sbin", "var/tmp")
 
 
-def tree_of(packages: Sequence[Deb]) -> Tree:
-    """Files, links and configuration; without bytecode."""
-    tree: Tree = {path: folder(mode) for path, mode in _FOLDERS.items()}
+def unpack(packages: Iterable[Path], root: Path) -> None:
+    """Fills `root` with files, links and configuration; without bytecode. Raises BuildError."""
+    for name in _FOLDERS:
+        (root / name).mkdir(parents=True)
     for package in packages:
-        kept = {_merged(path): entry for path, entry in package.tree.items() if entry.kind != "folder"}
-        for path, entry in kept.items():
-            if not _LEFT_OUT.fullmatch(path):
-                # A module that is a link would have no bytecode.
-                beside = f"{path.rpartition('/')[0]}/{entry.target}"
-                tree[path] = _plain(kept[beside] if path.endswith(".py") and beside in kept else entry)
-        tree[f"var/lib/dpkg/status.d/{package.name}"] = file(package.control.encode())
-    tree = _without_unlinkable(tree)
-    for name in {path.partition("/")[0] for package in packages for path in package.tree} & set(_MERGED) | {
-        "bin",
-        "sbin",
-    }:
-        tree[name] = link(f"usr/{name}")
-        tree.setdefault(f"usr/{name}", folder())
-    tree |= {f"usr/bin/{name}": link("busybox") for name in APPLETS}
-    tree["usr/bin/python3"] = link("python3.11")
-    tree |= {path: file(text.encode()) for path, text in _CONFIGURATION.items()}
-    return tree | _certificates(tree)
+        _unpack(package, root)
+        write(root, f"var/lib/dpkg/status.d/{package.name.partition('_')[0]}", _dpkg_deb("--field", package))
+    for name in _MERGED:
+        if (root / "usr" / name).exists():
+            (root / name).symlink_to(f"usr/{name}")
+    for name in APPLETS:
+        (root / "usr/bin" / name).symlink_to("busybox")
+    (root / "usr/bin/python3").symlink_to("python3.11")
+    for path, text in _CONFIGURATION.items():
+        write(root, path, text.encode())
+    # As update-ca-certificates and the package openssl would make them.
+    certificates = sorted((root / "usr/share/ca-certificates").rglob("*.crt"))
+    write(
+        root, "etc/ssl/certs/ca-certificates.crt", b"".join(path.read_bytes().rstrip() + b"\n" for path in certificates)
+    )
+    (root / "usr/lib/ssl").mkdir(exist_ok=True)
+    (root / "usr/lib/ssl/certs").symlink_to("/etc/ssl/certs")
+    (root / "usr/lib/ssl/cert.pem").symlink_to("/etc/ssl/certs/ca-certificates.crt")
 
 
-def missing_libraries(tree: Mapping[str, Entry]) -> dict[str, list[str]]:
-    """Executables and libraries, and the names of what they are linked with that is not in the tree."""
-    there = {path.rpartition("/")[2] for path in tree}
-    found = {path: elf.read(entry.data) for path, entry in tree.items() if entry.kind == "file"}
-    lacking = {path: [name for name in one.needed if name not in there] for path, one in found.items() if one}
-    return {path: names for path, names in lacking.items() if names}
+def write(root: Path, name: str, data: bytes, mode: int = 0o644) -> None:
+    """Writes a file below `root` and makes its folders."""
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    path.chmod(mode)
 
 
-def machines(trees: Iterable[Mapping[str, Entry]]) -> set[str]:
-    """Of all executables and libraries."""
-    read = (elf.read(entry.data) for tree in trees for entry in tree.values() if entry.kind == "file")
-    return {one.machine for one in read if one}
+def _dpkg_deb(option: str, package: Path) -> bytes:
+    done = subprocess.run(["dpkg-deb", option, package], capture_output=True, check=False)
+    if done.returncode:
+        raise BuildError(f"{package} cannot be read ({done.stderr.decode().strip()}): remove it and try again")
+    return done.stdout
 
 
-def _without_unlinkable(tree: Tree) -> Tree:
-    """Modules of the standard library go where their library is not there: databases, terminals, NIS."""
-    lacking = {path for path in missing_libraries(tree) if path.startswith(f"{STDLIB}/lib-dynload/")}
-    return {path: entry for path, entry in tree.items() if path not in lacking}
-
-
-def _merged(path: str) -> str:
-    return f"usr/{path}" if path.partition("/")[0] in _MERGED else path
-
-
-def _plain(entry: Entry) -> Entry:
-    """Without set-user-ID and the like; all may read it."""
-    if entry.kind != "file":
-        return entry
-    return file(entry.data, 0o755 if entry.mode & 0o111 else 0o644)
-
-
-def _certificates(tree: Mapping[str, Entry]) -> Tree:
-    """What update-ca-certificates and the package openssl would put there."""
-    found = sorted(path for path in tree if path.startswith("usr/share/ca-certificates/") and path.endswith(".crt"))
-    bundle = b"".join(tree[path].data.rstrip(b"\n") + b"\n" for path in found)
-    return {
-        "etc/ssl/certs/ca-certificates.crt": file(bundle),
-        "usr/lib/ssl/certs": link("/etc/ssl/certs"),
-        "usr/lib/ssl/cert.pem": link("/etc/ssl/certs/ca-certificates.crt"),
-    }
+def _unpack(package: Path, root: Path) -> None:
+    with tarfile.open(fileobj=io.BytesIO(_dpkg_deb("--fsys-tarfile", package))) as archive:
+        # The packages are verified and have absolute links. Python before 3.11.4 has no filters and needs none.
+        archive.extraction_filter = lambda member, _: member
+        for member in archive:
+            member.name = member.name.removeprefix("./")
+            if member.name.partition("/")[0] in _MERGED:
+                member.name = f"usr/{member.name}"
+            if not member.isdir() and not _LEFT_OUT.fullmatch(member.name):
+                archive.extract(member, root)

@@ -1,54 +1,41 @@
-"""The packages of Debian that the image stands on, for any architecture: fetched by mmdebstrap, held against a record.
+"""Fetches the Debian packages of the image, for any architecture, and compares them with `debian.lock`.
 
-Nothing of them is run or installed here, so it needs no root and no machine of that architecture. `debian.lock` records
-name, version and hash of each. Debian's archive holds the newest version only: when it has moved on, the image is built
-with what is there, which is told, or refused where the recorded ones are demanded.
-
-`python -m images.debian` renews the record (`make lock-image`).
+Debian's archive keeps only the newest version of a package. If it is newer than the recorded one, the build reports and
+uses it, or refuses. `python -m images.debian` (= `make lock-image`) records what the archive has now.
 """
 
-import shutil
+import hashlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import unquote
 
-from images import deb
-from images.cache import cached, key_of
-from images.commands import BuildError, Progress, command
-from images.deb import Deb
-from images.rootfs import SUITE, mmdebstrap
+from tools.kit.cache import cached, key_of
+from tools.kit.commands import BuildError, Progress, command
+from tools.kit.mmdebstrap import SUITE, extract
 
 ARCHITECTURES = ("amd64", "arm64")
-PACKAGES = (
-    "base-files",
-    "busybox",
-    "ca-certificates",
-    "gcc-12-base",
-    "libbz2-1.0",
-    "libc6",
-    "libexpat1",
-    "libffi8",
-    "libgcc-s1",
-    "liblzma5",
-    "libpython3.11-minimal",
-    "libpython3.11-stdlib",
-    "libssl3",
-    "libstdc++6",
-    "libuuid1",
-    "python3.11-minimal",
-    "zlib1g",
-)
 LOCK = Path(__file__).with_name("debian.lock")
+PACKAGES = [line.split()[1] for line in LOCK.read_text().splitlines() if line.startswith(ARCHITECTURES[0])]
 _HEAD = "# Debian packages of the image: architecture, name, version, hash. Renewed by: make lock-image. Recorded: "
 
 
-def packages(architecture: str, progress: Progress, *, recorded: bool = False) -> list[Deb]:
-    """All of PACKAGES, by name. recorded: raises BuildError where they are not those of the record."""
-    found = _fetched(architecture, progress)
-    if moved := differences(_rows(architecture, found), LOCK.read_text()):
-        text = f"Debian's archive has other packages than images/debian.lock records ({'; '.join(moved)})"
+def packages(architecture: str, progress: Progress, *, recorded: bool = False) -> dict[str, Path]:
+    """The package files by their rows in debian.lock, sorted. Raises BuildError.
+
+    recorded: also raises BuildError if the rows differ from those of debian.lock.
+    """
+    record = [line for line in LOCK.read_text().splitlines() if line.startswith(f"{architecture} ")]
+
+    def build(folder: Path) -> None:
+        progress(f"fetching {len(PACKAGES)} packages of Debian {SUITE} for {architecture}, once")
+        extract(PACKAGES, "var/cache/apt/archives/*.deb", architecture, folder, progress)
+
+    found = rows(architecture, cached("image-debs", key_of([SUITE, architecture, *PACKAGES, *record]), build, progress))
+    if changed := differences(found, record):
+        text = f"Debian's archive has other packages than images/debian.lock records ({changed})"
         if recorded:
             raise BuildError(f"{text}: make lock-image, or name an archive of its day by READYGATE_DEBIAN_MIRROR")
         progress(f"{text}: the image is made of today's")
@@ -56,106 +43,43 @@ def packages(architecture: str, progress: Progress, *, recorded: bool = False) -
 
 
 def recorded_at_s() -> int:
-    """When the record was made, in seconds since the epoch: the time of all files in the image."""
+    """When debian.lock was made, in seconds since the epoch: the modification time of every file in the image."""
     day = LOCK.read_text().partition("\n")[0].removeprefix(_HEAD)
     return int(datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC).timestamp())
 
 
-def differences(rows: Iterable[str], record: str) -> list[str]:
-    """How the rows differ from those of a record that are of the same architecture: `NAME OLD -> NEW`, sorted."""
-    new = {_name(row): row.split() for row in rows}
-    architectures = {row[0] for row in new.values()}
-    old = {_name(line): line.split() for line in record.splitlines() if line.partition(" ")[0] in architectures}
-    nothing = ["", "", "none", ""]
-    return [
-        f"{name} {old.get(name, nothing)[2]} -> {new.get(name, nothing)[2]}"
-        for name in sorted(old.keys() | new.keys())
-        if old.get(name) != new.get(name)
-    ]
+def differences(found: Collection[str], record: Collection[str]) -> str:
+    """`NAME OLD -> NEW, ...` for the rows of one architecture that differ; "" if none does."""
+    old, new = ({row.split()[1]: row.split()[2:] for row in rows} for rows in (record, found))
+    changed = [name for name in sorted(old | new) if old.get(name) != new.get(name)]
+    return ", ".join(f"{name} {old.get(name, ['none'])[0]} -> {new.get(name, ['none'])[0]}" for name in changed)
 
 
-def _name(row: str) -> str:
-    return row.split()[1]
-
-
-def _rows(architecture: str, found: Sequence[Deb]) -> list[str]:
-    return [f"{architecture} {one.name} {one.version} sha256:{one.sha256}" for one in found]
-
-
-def _fetched(architecture: str, progress: Progress) -> list[Deb]:
-    """Fetched once for each state of the record."""
-    record = [line for line in LOCK.read_text().splitlines() if line.startswith(f"{architecture} ")]
-
-    def build(folder: Path) -> None:
-        progress(f"fetching {len(PACKAGES)} packages of Debian {SUITE} for {architecture}, once")
-        _fetch(architecture, folder, progress)
-
-    folder = cached("image-debs", key_of([SUITE, architecture, *PACKAGES, *record]), build, progress)
-    return _read(folder)
-
-
-def _read(folder: Path) -> list[Deb]:
-    found = {}
-    for path in sorted(folder.glob("*.deb")):
-        try:
-            one = deb.read(path.read_bytes())
-        except deb.DebError as e:
-            raise BuildError(f"{path}: {e}; remove the folder and try again") from e
-        found[one.name] = one
-    if lacking := set(PACKAGES) - set(found):
+def rows(architecture: str, folder: Path) -> dict[str, Path]:
+    """The files of PACKAGES in a folder, by their rows for debian.lock. Raises BuildError if a package is missing."""
+    files = {path.name.partition("_")[0]: path for path in folder.glob("*.deb")}
+    if lacking := set(PACKAGES) - set(files):
         raise BuildError(f"{folder} lacks {', '.join(sorted(lacking))}: remove the folder and try again")
-    return [found[name] for name in PACKAGES]
-
-
-def _fetch(architecture: str, folder: Path, progress: Progress) -> None:
-    """mmdebstrap resolves, fetches and checks signatures; what else it fetches and unpacks is thrown away."""
-    root = folder / "root"
-    mmdebstrap(
-        [
-            "--mode=chrootless",
-            "--variant=extract",
-            "--skip=essential/unlink,cleanup",
-            f"--architectures={architecture}",
-            f"--include={','.join(PACKAGES)}",
-        ],
-        root,
-        what=f"packages for {architecture}",
-        log=folder / "mmdebstrap.log",
-        progress=progress,
-    )
-    for path in (root / "var/cache/apt/archives").glob("*.deb"):
-        if path.name.partition("_")[0] in PACKAGES:
-            path.rename(folder / path.name)
-    _remove(root)
-
-
-def _remove(root: Path) -> None:
-    # Packages have folders that their owner may not write, and we may not be root.
-    for path in [root, *root.rglob("*")]:
-        if path.is_dir() and not path.is_symlink():
-            path.chmod(0o700)
-    shutil.rmtree(root)
+    found = {}
+    for name in PACKAGES:
+        version, sha256 = unquote(files[name].name.split("_")[1]), hashlib.sha256(files[name].read_bytes()).hexdigest()
+        found[f"{architecture} {name} {version} sha256:{sha256}"] = files[name]
+    return found
 
 
 def main() -> int:
-    """Renews the record by what Debian's archive has now."""
+    """Records what Debian's archive has now."""
+    lines = [f"{_HEAD}{datetime.now(UTC):%Y-%m-%d}"]
     try:
-        rows = [
-            row
-            for architecture in ARCHITECTURES
-            for row in _rows(architecture, _now(architecture, lambda text: print(f"image: {text}", flush=True)))
-        ]
+        for architecture in ARCHITECTURES:
+            with TemporaryDirectory() as name:
+                extract(PACKAGES, "var/cache/apt/archives/*.deb", architecture, Path(name), print)
+                lines += rows(architecture, Path(name))
     except BuildError as e:
         print(f"image: {e}", file=sys.stderr)
         return 1
-    LOCK.write_text("\n".join([f"{_HEAD}{datetime.now(UTC):%Y-%m-%d}", *rows, ""]))
+    LOCK.write_text("\n".join([*lines, ""]))
     return 0
-
-
-def _now(architecture: str, progress: Progress) -> list[Deb]:
-    with TemporaryDirectory() as folder:
-        _fetch(architecture, Path(folder), progress)
-        return _read(Path(folder))
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ from extender.policy.gates import gates_of
 from extender.policy.reasons import CLOSED_UNHEALTHY, OPEN
 from extender.policy.snapshot import Snapshot, sort_out
 from extender.verbs import wire
+from tests.cli.orders.test_documented import COMMANDS as OF_ORDERS
 from tests.cli.replay.test_documented import REPLAY
 from tests.cli.test_documented import COMMANDS as OF_THE_COMMAND
-from tests.cli.test_documented_orders import COMMANDS as OF_ORDERS
 from tests.extender.snapshots import with_decisions
 from tests.hosts.deployment import readme
 
@@ -54,7 +54,7 @@ RUN_ELSEWHERE = {
         "tests/hosts/test_hosts_node_plugin.py",
         "ansible.run(REMOVE)",
     ),
-    "readygate record evening.tape --for 2h": ("tests/plane/test_replay.py", 'readygate("record", str(file), '),
+    "readygate record evening.recording --for 2h": ("tests/plane/test_replay.py", 'readygate("record", str(file), '),
     "make venv": ("Makefile", "test: venv"),
     "make bench": ("tests/plane/test_bench.py", '"-m", "tools.bench"'),
     ".venv/bin/python -m tools.bench --quick": ("tests/plane/test_bench.py", '"tools.bench", "--quick"'),

@@ -1,1 +1,1 @@
-"""Instruments: what measures, plays, breaks and runs readygate. No test is here."""
+"""Programs that measure, demonstrate, break and test readygate. Tests are in tests/."""

@@ -1,6 +1,6 @@
-"""`python -m tools.lint`: the two expensive checks of the sources, with caches that all checkouts of a machine share.
+"""Runs the two expensive checks of the sources, with caches that all checkouts of a machine share.
 
-types      mypy. It checks what has changed and what depends on that.
+types      mypy. It checks the changed modules and those that depend on them.
 playbooks  ansible-lint. It does not run if the same playbooks have passed before, with the same tools and settings.
 
 Both caches are in the user's cache folder. Exit code: that of the tool; 2 for a mistake in the command line.
@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import distributions, version
 from pathlib import Path
 
-from images.cache import cache_folder, cached, forget_older, key_of, one_at_a_time
-from images.commands import command
+from tools.kit.cache import cache_folder, cached, forget_older, key_of, one_at_a_time
+from tools.kit.commands import command
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent

@@ -1,15 +1,14 @@
 """Runs the project's checks, with progress and a closing table: `python -m tools.run gate` is `make test`.
 
-Each step is one child process; its output goes to the terminal and to build/logs/<step>.log. A failed step does not
-stop later ones that do not need it, so one run shows all failures. No failed test is run again. Lanes run side by
-side: the output of a step is printed as a whole at its end, and until then one line a minute shows its progress.
-Processes that a step leaves are ended and reported. On Ctrl-C or SIGTERM the running steps are interrupted and report
-their results so far, and the table is printed.
-`gate` and `whole` leave out what this machine or this user cannot run, and report that at the beginning and at the end.
-Where CI is set, and in a ring that is named on the command line, nothing is left out.
-build/durations.json has what each test cost (`make durations`).
-Exit code 0 if every step that was not left out passed, 1 if one failed, 2 if this machine lacks something (reported
-before anything is built), 130 if interrupted.
+Each step is one child process; its output goes to the terminal and to build/logs/<step>.log. After a failed step, the
+steps that do not need it still run, so one run shows all failures. No failed test is run again. Lanes run in parallel:
+the output of a step is printed when the step ends; until then one line a minute shows its progress. Processes that a
+step leaves behind are ended and reported. Ctrl-C and SIGTERM interrupt the running steps, which report their results
+so far, and the table is printed.
+`gate` and `whole` skip what this machine or user cannot run, and report it at the beginning and at the end. Nothing is
+skipped if CI is set, or if the command line names a ring. build/durations.json has the cost of each test.
+Exit codes: 0 every step that was not skipped passed, 1 a step failed, 2 this machine lacks something (reported before
+anything is built), 130 interrupted.
 """
 
 import argparse

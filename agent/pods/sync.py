@@ -180,7 +180,8 @@ class PodLoop:
         if self._workers is not None:
             self._workers.close()
             return
-        self._runtime.end_all(STOP_GRACE_S, wait_s=STOP_WAIT_S)
+        if not self._runtime.end_all(STOP_GRACE_S, wait_s=STOP_WAIT_S):
+            log.warning("containers did not end in time: their last statuses are not written")
         for uid, state in self._states.items():
             if state.stage is not Stage.TERMINATED and self._pods.pod_by_uid(uid) is not None:
                 with contextlib.suppress(RuntimeUnavailable):  # nothing is known of its containers

@@ -131,14 +131,15 @@ def _container_status(
     elif in_place and old is not None and not isinstance(old.state, ContainerWaiting):
         status = _removed(inputs.pod, container, old)
     else:
-        status = _without_runtime(inputs.pod, container, old)
+        status = _without_runtime(inputs.pod, container, old, inputs.semantics)
 
     newest = instances[0] if instances else None
     if is_init:
         if newest is not None and newest.phase is ContainerPhase.EXITED and newest.exit_code == 0:
             return status
         waits = isinstance(status.state, ContainerWaiting)
-        if newest is None and waits and not is_sidecar(container) and _any_app_created(inputs):
+        ends = inputs.semantics.lost_containers_fail and not is_sidecar(container)
+        if newest is None and waits and ends and _any_app_created(inputs):
             return replace(
                 status, state=ContainerTerminated(exit_code=0, reason="Completed", message=MESSAGE_INIT_LOST)
             )
@@ -171,13 +172,17 @@ def _removed(pod: Pod, container: Container, old: ContainerStatus) -> ContainerS
     )
 
 
-def _without_runtime(pod: Pod, container: Container, old: ContainerStatus | None) -> ContainerStatus:
+def _without_runtime(
+    pod: Pod, container: Container, old: ContainerStatus | None, semantics: Semantics
+) -> ContainerStatus:
     status = _waiting(pod, container)
     if old is None:
         return status
     if isinstance(old.state, ContainerTerminated):
         return old
     status = replace(status, restart_count=old.restart_count, last_state=old.last_state)
+    if not semantics.lost_containers_fail:
+        return status
     if not isinstance(old.state, ContainerRunning) or isinstance(old.last_state, ContainerTerminated):
         return status
     # It ran and is gone: the last state says so, and keeps the pod from falling back to Pending.
@@ -195,11 +200,12 @@ def _from_runtime(
         running           terminated   running                            old + 1, or the instance's if higher
         running           else         running                            the higher of old and instance
         exited            any          terminated as the instance was     the higher of the two
-        unknown           running      terminated, 137 and lost           old + 1
+        unknown           running      terminated, 137 and lost (*)       old + 1
         created, unknown  else         waiting                            the higher of the two
 
     The last state is the end of another instance that `old` tells of, else the last one it tells of. Without
-    RestartAllContainersOnContainerExits `old` has no say in either, but where the instance is unknown.
+    RestartAllContainersOnContainerExits `old` has no say in either, but where the instance is unknown. (*): waiting
+    where `lost_containers_fail` is off.
     """
     last: ContainerState | None = None
     restart_count = instance.restart_count
@@ -229,7 +235,9 @@ def _from_runtime(
                 finished_at=instance.finished_at,
                 container_id=instance.id,
             )
-        case ContainerPhase.UNKNOWN if old is not None and isinstance(old.state, ContainerRunning):
+        case ContainerPhase.UNKNOWN if (
+            old is not None and isinstance(old.state, ContainerRunning) and inputs.semantics.lost_containers_fail
+        ):
             reason = REASON_RESTARTING_ALL if in_place else REASON_STATUS_UNKNOWN
             state = ContainerTerminated(exit_code=EXIT_CODE_UNKNOWN, reason=reason, message=MESSAGE_TERMINATED)
             restart_count = min(old.restart_count + 1, MOST_RESTARTS)

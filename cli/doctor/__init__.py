@@ -1,15 +1,15 @@
-"""`readygate doctor`: what would keep readygate from doing its work, with evidence and remedy.
+"""`readygate doctor`: finds what keeps readygate from working, with evidence and remedy.
 
-    facts        what a finding is made of (pure)
-    configz      the configuration that a kube-scheduler has loaded, from its own words (pure)
-    findings     what a finding is (pure)
-    schedulers   what is found of kube-schedulers (pure)
-    gating       what is found of gates, health pods, extenders, rights (pure)
-    rights       what the extender has to be allowed (pure)
-    examine      all findings of all facts (pure)
-    cluster      reads the facts through the API server
-    tunnel       reads a kube-scheduler's loaded configuration, by port-forward or at a URL
-    command      arguments, page, exit code
+    command         gathers the facts, examines them, shows the findings
+    cluster         reads the facts through the API server and from the extenders
+    configz_reader  reads the loaded configuration of a kube-scheduler, by port-forward or at a URL
+    configz         parses that configuration; pure
+    facts           the facts that findings are based on; pure
+    examine         all findings, with those about extenders, gates, health pods, rights, versions; pure
+    schedulers      the findings about kube-schedulers; pure
+    rights          the rights that the extender needs; pure
+    findings, page  what a finding is, and how it is shown; pure
 
-Changes nothing anywhere. Imported by `cli.__main__`.
+Guarantees: changes nothing. What cannot be read is reported as unknown. Imported by `cli.__main__`, and by `cli.replay`
+for the deployed configuration.
 """

@@ -1,6 +1,6 @@
-"""Reads what findings are made of, through the API server and from the extenders. Changes nothing.
+"""Reads the facts for doctor through the API server and from the extenders. Changes nothing.
 
-What may not be read becomes a line in `unread`, so that somebody with few rights learns as much as they may.
+What cannot be read becomes a line in `unread`, so that a user with few rights still gets the other findings.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,11 +10,11 @@ from typing import TypeVar
 
 import msgspec
 
+from cli.doctor.configz_reader import UnreadError
 from cli.doctor.facts import Facts, GateFacts, HealthSet, Loaded, Replica, Right, Scheduler
 from cli.doctor.rights import Need, needed
-from cli.doctor.tunnel import UnreadError
-from cli.errors import api_problem
-from cli.replicas import Heard
+from cli.shared.errors import api_problem
+from cli.shared.merge_answers import Replies
 from component.command import product_version
 from component.settings import SettingsError
 from extender import settings as extender_settings
@@ -30,16 +30,16 @@ SCHEDULERS = "component=kube-scheduler"
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 CONFIGURATION = "extender.yaml"
 PAGE = "500"
-PAGE_OF_NODES = "100"  # of 2.5 MB at most, which a slow line carries within the deadline
+PAGE_OF_NODES = "100"  # 2.5 MB at most, which a line of 5 Mbit/s carries within the deadline
 NO_CONFIG_MAP = (
-    f"no DaemonSet {contract.NAME_EXTENDER} names a ConfigMap (static pods have a file on each control plane host, in "
+    f"no DaemonSet {contract.NAME_EXTENDER} mounts a ConfigMap (static pods read a file on each control plane host, in "
     f"/etc/kubernetes/{contract.NAME_EXTENDER}/config)"
 )
 T = TypeVar("T")
 
 
 class _Answer(msgspec.Struct, frozen=True, rename="camel"):
-    """A part of what the API server says."""
+    """A part of an answer of the API server."""
 
 
 class _Version(_Answer, frozen=True, rename="camel"):
@@ -104,7 +104,7 @@ class _Nodes(_Answer, frozen=True, rename="camel"):
     metadata: _ListMeta = _ListMeta()
 
 
-class ConfigMapTold(_Answer, frozen=True, rename="camel"):
+class ConfigMap(_Answer, frozen=True, rename="camel"):
     data: dict[str, str] | None = None
 
 
@@ -131,14 +131,14 @@ class _SetStatus(_Answer, frozen=True, rename="camel"):
     desired_number_scheduled: int = 0
 
 
-class DaemonSetTold(_Answer, frozen=True, rename="camel"):
+class DaemonSet(_Answer, frozen=True, rename="camel"):
     metadata: ObjectMeta = ObjectMeta()
     spec: _SetSpec = _SetSpec()
     status: _SetStatus = _SetStatus()
 
     @property
     def configured_by(self) -> str:
-        """The ConfigMap that its pods are given, which is named by its content; "" for none."""
+        """The name of the ConfigMap that the pods mount; "" without one."""
         volumes = self.spec.template.spec.volumes or []
         return next((one.config_map.name for one in volumes if one.name == "config" and one.config_map), "")
 
@@ -151,17 +151,17 @@ class _Review(_Answer, frozen=True, rename="camel"):
 
 
 @dataclass
-class Reader:
-    """configz(pod, node): what a scheduler has loaded; raises UnreadError. given: instead of what the cluster has."""
+class ClusterReader:
+    """Reads the facts of one cluster."""
 
     api: Client
-    namespace: str
-    configz: Callable[[str, str], Loaded]
-    given: Settings | None = None
-    unread: list[str] = field(default_factory=list)
+    namespace: str  # of the extenders
+    configz: Callable[[str, str], Loaded]  # (pod, node) to the loaded configuration; raises UnreadError
+    given: Settings | None = None  # the extender's configuration, if it is not to be read from the cluster
+    unread: list[str] = field(default_factory=list)  # what could not be read, and why
 
-    def facts(self, gates: "Heard[GatesTold]") -> Facts:
-        """gates: what the extenders say."""
+    def facts(self, gates: "Replies[GatesTold]") -> Facts:
+        """Reads everything. gates: the answers of the extenders."""
         version = self._get(paths.version(), _Version, "read the version")
         nodes, control_plane = self._nodes()
         settings, settings_unread = self._settings()
@@ -182,15 +182,15 @@ class Reader:
             settings_unread=settings_unread,
             gates=() if settings is None else self._gates(settings, gates),
             rights=() if settings is None else self._rights(settings),
-            orders=tuple({one.id: one for told in gates.answers.values() for one in told.orders}.values()),
-            faults=tuple(dict.fromkeys(fault for told in gates.answers.values() for fault in told.faults)),
+            orders=tuple({one.id: one for answer in gates.answers.values() for one in answer.orders}.values()),
+            faults=tuple(dict.fromkeys(fault for answer in gates.answers.values() for fault in answer.faults)),
             unread=tuple(self.unread),
         )
 
-    # ---- one question
+    # ---- one request
 
     def _get(self, path: str, kind: type[T], what: str, query: dict[str, str] | None = None) -> T | None:
-        """None, and a line in unread, if it cannot be had."""
+        """Gets one object. None if it does not exist, and None with a line in `unread` if it cannot be read."""
         try:
             return msgspec.json.decode(self.api.get(path, query=query or {}), type=kind)
         except NotFound:
@@ -198,7 +198,7 @@ class Reader:
         except (KubeError, CredentialsInvalid) as e:
             self.unread.append(api_problem(e, what))
         except UNREADABLE:
-            self.unread.append(f"cannot {what}: the API server's answer is none")
+            self.unread.append(f"cannot {what}: the API server's answer is invalid")
         return None
 
     # ---- the cluster
@@ -238,9 +238,9 @@ class Reader:
             unread=unread,
         )
 
-    # ---- ours
+    # ---- readygate
 
-    def _replicas(self, gates: "Heard[GatesTold]") -> tuple[Replica, ...]:
+    def _replicas(self, gates: "Replies[GatesTold]") -> tuple[Replica, ...]:
         query = {"labelSelector": f"{contract.LABEL_NAME}={contract.NAME_EXTENDER}", "limit": PAGE}
         pods = self._get(paths.pods(self.namespace), _Pods, f"list pods of {self.namespace}", query)
         return tuple(_replica(pod, gates) for pod in (pods.items if pods is not None else ()))
@@ -250,27 +250,29 @@ class Reader:
             return self.given, ""
         before = len(self.unread)
         path = paths.daemon_set(self.namespace, contract.NAME_EXTENDER)
-        pods = self._get(path, DaemonSetTold, f"read DaemonSet {self.namespace}/{contract.NAME_EXTENDER}")
+        pods = self._get(path, DaemonSet, f"read DaemonSet {self.namespace}/{contract.NAME_EXTENDER}")
         name = pods.configured_by if pods is not None else ""
         found = None
         if name:
             path = paths.config_map(self.namespace, name)
-            found = self._get(path, ConfigMapTold, f"read ConfigMap {self.namespace}/{name}")
+            found = self._get(path, ConfigMap, f"read ConfigMap {self.namespace}/{name}")
         text = (found.data or {}).get(CONFIGURATION) if found is not None else None
         if text is None:
-            said = self.unread[before:]
-            return None, said[0] if said else f"no ConfigMap {name} with {CONFIGURATION}" if name else NO_CONFIG_MAP
+            problems = self.unread[before:]
+            return None, problems[
+                0
+            ] if problems else f"no ConfigMap {name} with {CONFIGURATION}" if name else NO_CONFIG_MAP
         try:
             return extender_settings.parse(text), ""
         except SettingsError as e:
             return None, str(e)
 
-    def _gates(self, settings: Settings, told: "Heard[GatesTold]") -> tuple[GateFacts, ...]:
-        by_name = {gate.gate: gate for answer in told.answers.values() for gate in answer.gates}
+    def _gates(self, settings: Settings, replies: "Replies[GatesTold]") -> tuple[GateFacts, ...]:
+        by_name = {gate.gate: gate for answer in replies.answers.values() for gate in answer.gates}
         found = []
         for gate in settings.gates:
             pods = gate.health_pods
-            said = by_name.get(gate.name)
+            reported = by_name.get(gate.name)
             before = len(self.unread)
             named = "" if pods is None or pods.daemon_set is None else pods.daemon_set
             health_set = self._health_set(pods.namespace, named) if pods is not None and named else None
@@ -282,20 +284,20 @@ class Reader:
                     health_set=health_set,
                     asked=asked,
                     pods=None if pods is None else self._some_pods(pods.namespace, pods.label_selector),
-                    armed=gate.enforcement == "armed" if said is None else said.armed,
+                    armed=gate.enforcement == "armed" if reported is None else reported.armed,
                 )
             )
         return tuple(found)
 
     def _some_pods(self, namespace: str, selector: str) -> int | None:
-        """Whether there are any; None if that cannot be told."""
+        """Whether the selector matches pods: 0 or 1; None if that is unknown."""
         query = {"labelSelector": selector, "limit": "1"}
         found = self._get(paths.pods(namespace), _Pods, f"list pods of {namespace}", query)
         return None if found is None else len(found.items)
 
     def _health_set(self, namespace: str, name: str) -> HealthSet | None:
         what = f"read DaemonSet {namespace}/{name}"
-        found = self._get(paths.daemon_set(namespace, name), DaemonSetTold, what)
+        found = self._get(paths.daemon_set(namespace, name), DaemonSet, what)
         if found is None:
             return None
         spec, update = found.spec.template.spec, found.spec.update_strategy
@@ -323,7 +325,7 @@ class Reader:
         return tuple(found)
 
     def _may(self, account: str, need: Need) -> bool | None:
-        """None if that cannot be asked."""
+        """Whether the account may do it; None if that cannot be asked."""
         asked = {
             "verb": need.verb,
             "group": need.group,
@@ -343,14 +345,14 @@ class Reader:
         except (KubeError, CredentialsInvalid) as e:
             self.unread.append(api_problem(e, "ask what the extender's account may do"))
         except UNREADABLE:
-            self.unread.append("cannot ask what the extender's account may do: the API server's answer is none")
+            self.unread.append("cannot ask what the extender's account may do: the API server's answer is invalid")
         return None
 
 
-def _replica(pod: _Pod, gates: "Heard[GatesTold]") -> Replica:
+def _replica(pod: _Pod, gates: "Replies[GatesTold]") -> Replica:
     name = pod.metadata.name
-    told = gates.answers.get(name)
-    problem = next((text for text in gates.problems if name in text), "") if told is None else ""
+    answer = gates.answers.get(name)
+    problem = next((text for text in gates.problems if name in text), "") if answer is None else ""
     owner = next((one.kind for one in pod.metadata.owner_references or () if one.controller), "")
     conditions = {one.type: one.status for one in pod.status.conditions or ()}
     return Replica(
@@ -358,16 +360,16 @@ def _replica(pod: _Pod, gates: "Heard[GatesTold]") -> Replica:
         node=pod.spec.node_name,
         owner=owner,
         ready=conditions.get(contract.CONDITION_READY) == contract.STATUS_TRUE,
-        release="" if told is None else told.release,
-        not_answering="" if told is None else told.not_answering,
+        release="" if answer is None else answer.release,
+        not_answering="" if answer is None else answer.not_answering,
         problem=problem,
-        token_left_s=None if told is None else told.credentials_left_seconds,
-        token_life_s=None if told is None else told.credentials_life_seconds,
+        token_left_s=None if answer is None else answer.credentials_left_seconds,
+        token_life_s=None if answer is None else answer.credentials_life_seconds,
     )
 
 
 def flags_of(command: Sequence[str]) -> dict[str, str]:
-    """`--name=value` or `--name value`; a flag alone is "true"."""
+    """Parses `--name=value` and `--name value`. A flag without a value is "true"."""
     found: dict[str, str] = {}
     words = list(command)
     for place, word in enumerate(words):
@@ -380,7 +382,7 @@ def flags_of(command: Sequence[str]) -> dict[str, str]:
 
 
 def version_of(image: str) -> str:
-    """Of its tag; "" for a digest alone."""
+    """The version in an image's tag; "" for an image with a digest only."""
     tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
     with suppress(ValueError):
         return tag if int(tag.lstrip("v").partition(".")[0]) >= 0 else ""

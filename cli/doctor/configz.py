@@ -1,8 +1,8 @@
-"""What /configz of a kube-scheduler tells of its configuration. Pure.
+"""Parses the /configz of a kube-scheduler: the configuration that it has loaded. Pure.
 
-It is the configuration as loaded, defaults filled in: KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1
-under one key (kubernetes cmd/kube-scheduler/app/server.go). Up to 1.35 its keys are Go's (URLPrefix for urlPrefix), and
-it has no kind. Keys and certificates that may be in it are not kept.
+/configz returns a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1 with defaults filled in, under one key
+(kubernetes cmd/kube-scheduler/app/server.go). Up to 1.35 its keys are Go's (URLPrefix for urlPrefix), and it has no
+kind. Private keys and certificates in it are dropped.
 """
 
 import re
@@ -17,7 +17,7 @@ _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 
 
 class ConfigzError(Exception):
-    """It cannot be understood. One line."""
+    """The answer is not the configuration of a kube-scheduler. One line."""
 
 
 class _Managed(msgspec.Struct, frozen=True):
@@ -64,57 +64,61 @@ _INITIALS = re.compile(r"^[A-Z]+(?=[A-Z][a-z]|$)|^[A-Z]")
 
 
 def loaded(body: bytes) -> Loaded:
-    """Raises ConfigzError."""
+    """Parses the answer. Raises ConfigzError."""
     try:
-        told_all = msgspec.convert(_as_in_files(msgspec.json.decode(body)), dict[str, _Configuration])
-        found = [one for one in told_all.values() if _is_a_schedulers(one)]
+        documents = msgspec.convert(_as_in_files(msgspec.json.decode(body)), dict[str, _Configuration])
+        found = [one for one in documents.values() if _is_scheduler(one)]
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError) as e:
-        raise ConfigzError("what it answers is no configuration: is it a kube-scheduler?") from e
+        raise ConfigzError("its answer is no configuration; check that it is a kube-scheduler") from e
     if not found:
-        raise ConfigzError("it tells no KubeSchedulerConfiguration: is it a kube-scheduler?")
-    told = found[0]
+        raise ConfigzError("its answer holds no KubeSchedulerConfiguration; check that it is a kube-scheduler")
+    document = found[0]
     return Loaded(
-        extenders=tuple(_extender(one) for one in told.extenders or ()),
-        profiles=tuple(Profile(one.scheduler_name, one.percentage_of_nodes_to_score) for one in told.profiles or ()),
-        percentage_of_nodes_to_score=told.percentage_of_nodes_to_score,
-        profiling=told.enable_profiling,
-        contention_profiling=told.enable_contention_profiling,
-        qps=told.client_connection.qps,
-        burst=told.client_connection.burst,
-        content_type=told.client_connection.content_type,
-        kubeconfig=told.client_connection.kubeconfig or None,
+        extenders=tuple(_extender(one) for one in document.extenders or ()),
+        profiles=tuple(
+            Profile(one.scheduler_name, one.percentage_of_nodes_to_score) for one in document.profiles or ()
+        ),
+        percentage_of_nodes_to_score=document.percentage_of_nodes_to_score,
+        profiling=document.enable_profiling,
+        contention_profiling=document.enable_contention_profiling,
+        qps=document.client_connection.qps,
+        burst=document.client_connection.burst,
+        content_type=document.client_connection.content_type,
+        kubeconfig=document.client_connection.kubeconfig or None,
     )
 
 
-def _is_a_schedulers(told: _Configuration) -> bool:
-    named = told.kind == "KubeSchedulerConfiguration"
-    return named or (not told.kind and told.api_version.startswith("kubescheduler.config.k8s.io/"))
+def _is_scheduler(document: _Configuration) -> bool:
+    named = document.kind == "KubeSchedulerConfiguration"
+    return named or (not document.kind and document.api_version.startswith("kubescheduler.config.k8s.io/"))
 
 
-def _as_in_files(told: Any) -> Any:  # noqa: ANN401
-    """Keys as a file has them."""
-    if isinstance(told, dict):
-        return {_INITIALS.sub(lambda found: found[0].lower(), key): _as_in_files(each) for key, each in told.items()}
-    return [_as_in_files(each) for each in told] if isinstance(told, list) else told
+def _as_in_files(document: Any) -> Any:  # noqa: ANN401
+    """Rewrites Go's keys to those of a configuration file."""
+    if isinstance(document, dict):
+        return {
+            _INITIALS.sub(lambda found: found[0].lower(), key): _as_in_files(each) for key, each in document.items()
+        }
+    return [_as_in_files(each) for each in document] if isinstance(document, list) else document
 
 
-def _extender(told: _Extender) -> Extender:
+def _extender(document: _Extender) -> Extender:
     return Extender(
-        url_prefix=told.url_prefix,
-        filter_verb=told.filter_verb,
-        preempt_verb=told.preempt_verb,
-        prioritize_verb=told.prioritize_verb,
-        bind_verb=told.bind_verb,
-        weight=told.weight,
-        timeout_s=seconds(told.http_timeout),
-        ignorable=told.ignorable,
-        node_cache_capable=told.node_cache_capable,
-        managed_resources=tuple(one.name for one in told.managed_resources or ()),
+        url_prefix=document.url_prefix,
+        filter_verb=document.filter_verb,
+        preempt_verb=document.preempt_verb,
+        prioritize_verb=document.prioritize_verb,
+        bind_verb=document.bind_verb,
+        weight=document.weight,
+        timeout_s=seconds(document.http_timeout),
+        ignorable=document.ignorable,
+        node_cache_capable=document.node_cache_capable,
+        managed_resources=tuple(one.name for one in document.managed_resources or ()),
     )
 
 
 def seconds(duration: str | None) -> float | None:
-    """Of Go's text for a duration, "1m30s"; None for none, zero or what is not one."""
+    """Parses a duration of Go, as "1m30s". None for no duration, zero or another text."""
     if not duration or _PART.sub("", duration):
         return None
     return sum(float(number) * _UNITS_S[unit] for number, unit in _PART.findall(duration)) or None

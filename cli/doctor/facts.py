@@ -1,6 +1,6 @@
-"""What `doctor` has read, as far as it could. Pure.
+"""The facts that `doctor` examines. Pure.
 
-None, or a text in `unread`, says that something could not be read, and why: that is no fault of what was to be read.
+None, or a text in a field `unread`, means that something could not be read. It does not mean that it is wrong.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from extender.web.report import OrderTold
 
 @dataclass(frozen=True)
 class Extender:
-    """One entry `extenders[]` of a kube-scheduler. timeout_s: None where none is set, which means 5 s upstream."""
+    """One entry `extenders[]` of a kube-scheduler's configuration."""
 
     url_prefix: str
     filter_verb: str = ""
@@ -19,7 +19,7 @@ class Extender:
     prioritize_verb: str = ""
     bind_verb: str = ""
     weight: int = 0
-    timeout_s: float | None = None
+    timeout_s: float | None = None  # None: not set, so upstream's default of 5 s
     ignorable: bool = False
     node_cache_capable: bool = False
     managed_resources: tuple[str, ...] = ()
@@ -33,14 +33,14 @@ class Profile:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a kube-scheduler runs with, as its /configz tells. qps, burst: towards the API server."""
+    """The configuration that a kube-scheduler has loaded, from its /configz."""
 
     extenders: tuple[Extender, ...] = ()
     profiles: tuple[Profile, ...] = ()
     percentage_of_nodes_to_score: int | None = None
     profiling: bool | None = None
     contention_profiling: bool | None = None
-    qps: float | None = None
+    qps: float | None = None  # of requests to the API server
     burst: int | None = None
     content_type: str | None = None
     kubeconfig: str | None = None
@@ -48,61 +48,54 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Scheduler:
-    """One kube-scheduler. flags: of its command line, name -> value. version: of its image, "" if it tells none."""
+    """One kube-scheduler."""
 
     name: str
     node: str = ""
-    version: str = ""
-    flags: dict[str, str] = field(default_factory=dict)
-    loaded: Loaded | None = None
-    unread: str = ""
+    version: str = ""  # of its image, "" if unknown
+    flags: dict[str, str] = field(default_factory=dict)  # of its command line, by name
+    loaded: Loaded | None = None  # None if it could not be read
+    unread: str = ""  # why it could not be read
 
 
 @dataclass(frozen=True)
 class Replica:
-    """One extender. owner: kind of what made its pod, "Node" for a static one. problem: why it cannot be asked.
-    token_left_s: until its token ends unless it is renewed; token_life_s: from the token's issue to its end. None if it
-    reports none.
-    """
+    """One extender."""
 
     name: str
     node: str = ""
-    owner: str = ""
+    owner: str = ""  # kind of its pod's controller, "Node" for a static pod
     ready: bool = True
     release: str = ""
-    not_answering: str = ""
-    problem: str = ""
-    token_left_s: float | None = None
-    token_life_s: float | None = None
+    not_answering: str = ""  # why it gives kube-scheduler no verdicts, "" if it gives them
+    problem: str = ""  # why it cannot be queried
+    token_left_s: float | None = None  # until its token ends, unless renewed; None if not reported
+    token_life_s: float | None = None  # from the issue of the token to its end; None if not reported
 
 
 @dataclass(frozen=True)
 class HealthSet:
-    """The DaemonSet of a gate. max_unavailable: as written, a number or a percentage. probed: it has a container with
-    a readiness probe; gated: it has a readiness gate.
-    """
+    """The DaemonSet of a gate's health pods."""
 
     namespace: str
     name: str
-    desired: int = 0
-    probed: bool = True
-    gated: bool = False
+    desired: int = 0  # pods
+    probed: bool = True  # a container has a readiness probe
+    gated: bool = False  # the pods have a readiness gate
     strategy: str = "RollingUpdate"
-    max_unavailable: str = "1"
+    max_unavailable: str = "1"  # a number or a percentage, as written
     min_ready_s: int = 0
 
 
 @dataclass(frozen=True)
 class GateFacts:
-    """A gate as configured, and what its DaemonSet and its decisions show. health_set: None = there is none of that
-    name, or none is named. asked: whether its DaemonSet could be looked for. pods: health pods found, None = unread.
-    """
+    """A gate as configured, with its DaemonSet and its state."""
 
     name: str
-    named_set: str = ""
-    health_set: HealthSet | None = None
-    asked: bool = True
-    pods: int | None = None
+    named_set: str = ""  # NAMESPACE/NAME of the configured DaemonSet, "" without one
+    health_set: HealthSet | None = None  # None if it does not exist, or none is configured
+    asked: bool = True  # whether the DaemonSet could be read
+    pods: int | None = None  # 0 if the selector matches no pod; None if unread
     armed: bool = True
 
 
@@ -118,24 +111,20 @@ class Right:
 
 @dataclass(frozen=True)
 class Facts:
-    """settings: of the deployed extender; None with settings_unread. api_version: of the API server, "v1.36.3".
-
-    control_plane: nodes that carry the role. schedulers_asked, replicas_asked: whether their pods could be looked for.
-    orders: those in force, and faults: broken entries, as the extenders say.
-    """
+    """All facts about one cluster."""
 
     cli_release: str
-    api_version: str = ""
+    api_version: str = ""  # of the API server, as "v1.36.3"
     nodes: int = 0
-    control_plane: tuple[str, ...] = ()
+    control_plane: tuple[str, ...] = ()  # names of the nodes with this role
     schedulers: tuple[Scheduler, ...] = ()
     replicas: tuple[Replica, ...] = ()
-    schedulers_asked: bool = True
-    replicas_asked: bool = True
-    settings: Settings | None = None
-    settings_unread: str = ""
+    schedulers_asked: bool = True  # whether the pods of schedulers could be listed
+    replicas_asked: bool = True  # whether the pods of extenders could be listed
+    settings: Settings | None = None  # of the deployed extender; None if unread
+    settings_unread: str = ""  # why the settings could not be read
     gates: tuple[GateFacts, ...] = ()
     rights: tuple[Right, ...] = ()
-    orders: tuple[OrderTold, ...] = ()
-    faults: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
+    orders: tuple[OrderTold, ...] = ()  # in force, as the extenders report them
+    faults: tuple[str, ...] = ()  # invalid orders, as the extenders report them
+    unread: tuple[str, ...] = ()  # what could not be read, and why

@@ -1,30 +1,27 @@
-"""What a finding is. Pure."""
+"""The findings of doctor. Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """ERROR: readygate does not do its work, or could do harm. WARNING: it will under some circumstances.
+    """The severity of a finding, the worst first."""
 
-    UNKNOWN: it could not be looked at. NOTE: worth to know; nothing need be done.
-    """
-
-    ERROR = "error"
-    WARNING = "warning"
-    UNKNOWN = "unknown"
-    NOTE = "note"
+    ERROR = "error"  # readygate does not work, or could do harm
+    WARNING = "warning"  # it may not work, or could do harm, under some conditions
+    UNKNOWN = "unknown"  # something could not be checked
+    NOTE = "note"  # good to know, no action needed
 
 
 @dataclass(frozen=True)
 class Finding:
-    """name: a word for scripts, constant. about: which object. evidence: what was read. remedy: what to do."""
+    """One finding."""
 
     severity: Severity
-    name: str
-    about: str
-    evidence: str
-    remedy: str
+    name: str  # constant, for scripts
+    about: str  # the object
+    evidence: str  # what was read
+    remedy: str  # what to do
 
 
 def error(name: str, about: str, evidence: str, remedy: str) -> Finding:

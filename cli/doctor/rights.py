@@ -1,4 +1,4 @@
-"""What the extender has to be allowed, by its configuration. Pure.
+"""The rights that the extender needs with its configuration. Pure.
 
 Mirrors the roles that charts/readygate/templates/extender/rights.yaml makes.
 """
@@ -14,18 +14,18 @@ DEVICES = "resource.k8s.io"
 
 
 class Need(NamedTuple):
-    """Something the extender does. namespace: "" for the cluster. name: "" for any. sub: "" for the resource itself."""
+    """One right that the extender needs."""
 
     verb: str
     group: str
     resource: str
-    namespace: str = ""
-    name: str = ""
-    sub: str = ""
+    namespace: str = ""  # "": the whole cluster
+    name: str = ""  # "": any object
+    sub: str = ""  # the subresource
 
 
 def needed(settings: Settings, namespace: str) -> Sequence[Need]:
-    """What the extender does as it is configured. namespace: its own."""
+    """The rights that these settings need. namespace: of the extender."""
     of_pods = [gate.health_pods for gate in settings.gates if gate.health_pods is not None]
     pods = sorted({one.namespace for one in of_pods})
     sets = sorted({one.namespace for one in of_pods if one.daemon_set})

@@ -1,26 +1,25 @@
-"""What is found of kube-schedulers: whether each asks us, and how. Pure.
+"""Findings about kube-schedulers: whether each calls readygate, and with which settings. Pure.
 
-Mirrors kubernetes cmd/kube-scheduler/app/options (which flags a --config makes void) and pkg/scheduler (how many nodes
-an attempt looks at, what an extender switches off).
+Mirrors kubernetes cmd/kube-scheduler/app/options (which flags --config overrides) and pkg/scheduler (how many nodes an
+attempt samples, what an extender switches off).
 """
 
 import re
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from cli.doctor.facts import Extender, Facts, Loaded, Scheduler
 from cli.doctor.findings import Finding, error, note, unknown, warning
+from cli.shared.addresses import is_local_extender, port_of
 from kube import contract
 
 TIMEOUT_DEFAULT_S = 5.0
-TIMEOUT_MOST_S = 1.0  # a hung extender costs so much for every pod
-TIMEOUT_LEAST_S = 0.2  # a page fault or a collection of garbage must not count as a failure
+TIMEOUT_MOST_S = 1.0  # a hung extender delays every pod by this long
+TIMEOUT_LEAST_S = 0.2  # a page fault or a garbage collection must not count as a failure
 SAMPLE_LEAST_NODES = 100
 SAMPLE_LEAST_PERCENT = 5
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 VERBS = ("filter_verb", "preempt_verb", "prioritize_verb", "bind_verb")
-REGISTER = "run the playbook site.yml, which registers readygate and undoes it if the scheduler does not come back"
-# Flags that are void beside --config, and what tells what holds instead.
+REGISTER = "run the playbook site.yml, which registers readygate and rolls back if the scheduler does not start"
+# Flags that --config overrides, and the field of the loaded configuration with the value in effect.
 VOID = {
     "profiling": "profiling",
     "contention-profiling": "contention_profiling",
@@ -41,7 +40,7 @@ BATCHES_SINCE = (1, 35)  # opportunistic batching: beta and on
 
 
 def of_schedulers(facts: Facts) -> Iterator[Finding]:
-    """Everything about all of them."""
+    """All findings about kube-schedulers."""
     if not facts.schedulers and facts.schedulers_asked:
         yield unknown(
             "no-scheduler-found",
@@ -59,62 +58,55 @@ def of_schedulers(facts: Facts) -> Iterator[Finding]:
                 "run doctor on its host with --scheduler https://127.0.0.1:10259 and a client certificate",
             )
             continue
-        ours = [one for one in scheduler.loaded.extenders if is_ours(one, facts)]
-        yield from _registration(scheduler, ours, facts)
-        for one in ours:
+        own = [one for one in scheduler.loaded.extenders if is_readygate(one, facts)]
+        yield from _registration(scheduler, own, facts)
+        for one in own:
             yield from _entry(scheduler, one, facts)
-        if ours:
+        if own:
             yield from _batching(scheduler, facts)
             yield from _sampling(scheduler, scheduler.loaded, facts)
     yield from _profiles(facts)
     yield from _differing(facts)
 
 
-def is_ours(entry: Extender, facts: Facts) -> bool:
-    """By its address: the port that the extender is configured with, or those it has unless told otherwise."""
-    port = _port(entry)
+def is_readygate(entry: Extender, facts: Facts) -> bool:
+    """Whether the port is the extender's: as configured, or a default port if the configuration is unread."""
+    port = port_of(entry.url_prefix)
     if facts.settings is None:
         return port in contract.PORTS
-    static = any(replica.owner == "Node" for replica in facts.replicas)  # it has a configuration and a port of its own
+    static = any(
+        replica.owner == "Node" for replica in facts.replicas
+    )  # a static pod has its own configuration and port
     return port == facts.settings.listen.port or (static and port == contract.PORT_STATIC)
 
 
-def _port(entry: Extender) -> int | None:
-    try:
-        return urlsplit(entry.url_prefix).port
-    except ValueError:
-        return None
-
-
-def _was_ours(entry: Extender) -> bool:
-    """Another form of ours answers there, or an earlier release did."""
-    return _port(entry) in contract.PORTS and urlsplit(entry.url_prefix).hostname in LOOPBACK
-
-
-def _registration(scheduler: Scheduler, ours: list[Extender], facts: Facts) -> Iterator[Finding]:
+def _registration(scheduler: Scheduler, own: list[Extender], facts: Facts) -> Iterator[Finding]:
     loaded = scheduler.loaded.extenders if scheduler.loaded else ()
-    elsewhere = [one.url_prefix for one in loaded if one not in ours and _was_ours(one)]
+    elsewhere = [one.url_prefix for one in loaded if one not in own and is_local_extender(one.url_prefix)]
     if elsewhere and facts.settings is not None:
         port = facts.settings.listen.port
         yield error(
             "asks-elsewhere",
             scheduler.name,
-            f"it asks {', '.join(elsewhere)}, and the extender is configured to answer at port {port}: nobody answers "
-            "there, or whoever has taken the port",
+            f"it calls {', '.join(elsewhere)}, but the extender listens on port {port}: nothing answers there, "
+            "or another program does",
             f"{REGISTER}; or set urlPrefix in its configuration to port {port}, and restart it",
         )
-    elif not ours:
+    elif not own:
         others = len(loaded)
-        told = f"{others} other extenders, none of them readygate" if others else "no extenders at all"
+        listed = f"{others} other extenders, not readygate" if others else "no extenders at all"
         yield error(
-            "not-registered", scheduler.name, f"its loaded configuration holds {told}: it never asks us", REGISTER
+            "not-registered",
+            scheduler.name,
+            f"its loaded configuration lists {listed}: it never calls readygate",
+            REGISTER,
         )
-    if len(ours) > 1:
+    if len(own) > 1:
         yield error(
             "registered-twice",
             scheduler.name,
-            f"{len(ours)} entries lead to us: {', '.join(one.url_prefix for one in ours)}",
-            "leave one of them in its configuration; each costs a call for every pod",
+            f"{len(own)} entries name readygate: {', '.join(one.url_prefix for one in own)}",
+            "keep one of them in its configuration; each costs a call for every pod",
         )
 
 
@@ -174,14 +166,14 @@ def _timeout(about: str, one: Extender) -> Iterator[Finding]:
         yield warning(
             "timeout-long",
             about,
-            f"httpTimeout is {timeout_s:g} s: an extender that hangs costs so much for every pod, one after the other",
+            f"httpTimeout is {timeout_s:g} s: a hung extender delays every pod by that long, one after the other",
             "set httpTimeout: 1s",
         )
     elif timeout_s < TIMEOUT_LEAST_S:
         yield warning(
             "timeout-short",
             about,
-            f"httpTimeout is {timeout_s:g} s: a moment's delay counts as a failure",
+            f"httpTimeout is {timeout_s:g} s: a short delay counts as a failure",
             "set httpTimeout: 1s",
         )
 
@@ -193,7 +185,7 @@ def _ignorable(about: str, one: Extender, facts: Facts) -> Iterator[Finding]:
             "enforce-deadlock",
             about,
             f"ignorable is false and the extender's pods are made by a {' and a '.join(sorted(owners))}: "
-            "when it is gone, its own replacement waits for the scheduler that waits for it",
+            "when it is gone, its replacement waits for the scheduler, which waits for the extender",
             "set ignorable: true (mode protect), or run the extender as a static pod or a service of the host",
         )
 
@@ -205,27 +197,27 @@ def _flags(scheduler: Scheduler) -> Iterator[Finding]:
         if flag not in scheduler.flags:
             continue
         given = scheduler.flags[flag]
-        holds = getattr(scheduler.loaded, field) if scheduler.loaded is not None and field else None
-        if holds is not None and _same(given, holds):
+        loaded = getattr(scheduler.loaded, field) if scheduler.loaded is not None and field else None
+        if loaded is not None and _same(given, loaded):
             continue
-        told = f"; what holds is {_text(holds)}" if holds is not None else ""
+        in_effect = f"; the value in effect is {_text(loaded)}" if loaded is not None else ""
         yield warning(
             "flag-void",
             scheduler.name,
-            f"--{flag}={given} is ignored because --config is given{told}",
+            f"--{flag}={given} is ignored because --config is given{in_effect}",
             f"write {KEYS[flag]} into its configuration file",
         )
 
 
-def _same(given: str, holds: object) -> bool:
-    if isinstance(holds, bool):
-        return given.lower() in (("", "true", "t", "1") if holds else ("false", "f", "0"))
-    if isinstance(holds, int | float):
+def _same(given: str, loaded: object) -> bool:
+    if isinstance(loaded, bool):
+        return given.lower() in (("", "true", "t", "1") if loaded else ("false", "f", "0"))
+    if isinstance(loaded, int | float):
         try:
-            return float(given) == float(holds)
+            return float(given) == float(loaded)
         except ValueError:
             return False
-    return given == holds
+    return given == loaded
 
 
 def _text(value: object) -> str:
@@ -243,7 +235,7 @@ def _batching(scheduler: Scheduler, facts: Facts) -> Iterator[Finding]:
 
 
 def sample_nodes(nodes: int, percent: int | None) -> int:
-    """How many feasible nodes one attempt looks at (kubernetes pkg/scheduler/schedule_one.go
+    """How many feasible nodes one scheduling attempt samples (kubernetes pkg/scheduler/schedule_one.go
     numFeasibleNodesToFind)."""
     if nodes < SAMPLE_LEAST_NODES:
         return nodes
@@ -265,13 +257,13 @@ def _sampling(scheduler: Scheduler, loaded: Loaded, facts: Facts) -> Iterator[Fi
             "sample-within-cap",
             scheduler.name,
             f"an attempt looks at {sample} feasible nodes of {facts.nodes}, and up to {limit} may be closed: "
-            "all that it looks at may be, while others are open",
+            "all of these may be closed while others are open",
             "raise percentageOfNodesToScore, or lower the cap",
         )
 
 
 def closed_most(facts: Facts) -> int | None:
-    """How many nodes the cap lets all gates close together; None where that is not known."""
+    """How many nodes all gates together may close under the cap; None if that is unknown."""
     if facts.settings is None or not facts.nodes:
         return None
     cap = facts.settings.cap
@@ -281,7 +273,7 @@ def closed_most(facts: Facts) -> int | None:
 
 
 def nodes_of(limit: object, nodes: int) -> int:
-    """A number, or a percentage of the nodes, rounded down, one at least."""
+    """A limit as a number of nodes. A percentage is rounded down, and at least one."""
     text = str(limit)
     return max(1, nodes * int(text[:-1]) // 100) if text.endswith("%") else int(text)
 
@@ -302,26 +294,26 @@ def _profiles(facts: Facts) -> Iterator[Finding]:
                 "profile-unknown",
                 f"gate {gate.name}",
                 f"it is for pods of schedulerName {', '.join(missing)}, and there are {', '.join(sorted(known))}",
-                "correct for.schedulerNames; extenders speak for every profile",
+                "correct for.schedulerNames; an extender serves every profile",
             )
 
 
 def _differing(facts: Facts) -> Iterator[Finding]:
-    told = {
-        scheduler.name: sorted((one for one in scheduler.loaded.extenders if is_ours(one, facts)), key=str)
+    by_scheduler = {
+        scheduler.name: sorted((one for one in scheduler.loaded.extenders if is_readygate(one, facts)), key=str)
         for scheduler in facts.schedulers
         if scheduler.loaded is not None
     }
-    if len({str([_but_host(one) for one in entries]) for entries in told.values() if entries}) > 1:
+    if len({str([_without_host(one) for one in entries]) for entries in by_scheduler.values() if entries}) > 1:
         yield warning(
             "schedulers-differ",
             "kube-scheduler",
-            f"{', '.join(sorted(told))} ask readygate with different settings: who leads decides what holds",
+            f"{', '.join(sorted(by_scheduler))} call readygate with different settings: those of the leader apply",
             REGISTER,
         )
 
 
-def _but_host(entry: Extender) -> tuple[object, ...]:
+def _without_host(entry: Extender) -> tuple[object, ...]:
     return (
         *(getattr(entry, verb) for verb in VERBS),
         entry.timeout_s,
@@ -333,6 +325,6 @@ def _but_host(entry: Extender) -> tuple[object, ...]:
 
 
 def minor_of(version: str) -> tuple[int, int] | None:
-    """ "v1.36.3" -> (1, 36)."""
+    """Major and minor version: (1, 36) for "v1.36.3"; None for another text."""
     match = re.match(r"v?([0-9]+)\.([0-9]+)", version)
     return (int(match[1]), int(match[2])) if match else None

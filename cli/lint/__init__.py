@@ -1,11 +1,10 @@
-"""`readygate lint FILE`: would the extender take this configuration file, and can each gate open and close?
+"""`readygate lint FILE`: checks that the extender accepts a configuration, and that each gate can open and close.
 
-    command     the command: findings as lines, exit code
-    gates       what no gate can mean: pods that are always exempt, selectors that match nothing, two equal gates; pure
-    conditions  a solver over the conditions of one gate: always good, never good, without effect; pure
-    findings    one thing that is wrong, and how bad it is; pure
+    command     shows the findings
+    gates       gates that are always open or closed, and selectors that match nothing; pure
+    conditions  a solver over the conditions of one gate; pure
+    findings    what a finding is; pure
 
-Guaranteed: nothing is started, and nothing is read but the file; a gate that is reported as always open or always
-closed is so for every status that could be observed; what the file alone cannot tell is a note. Imported by
-`cli.__main__` and `cli.doctor`.
+Guarantees: reads only the file. A gate that is reported as always open or closed is so for every status that can occur.
+What the file alone leaves open is a note. Imported by `cli.__main__` and `cli.doctor`.
 """

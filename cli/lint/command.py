@@ -1,19 +1,19 @@
-"""`readygate lint FILE`: would the extender take the file, and can each gate open and close? Nothing is started."""
+"""`readygate lint FILE`: checks that the extender accepts the file, and that each gate can open and close."""
 
 import argparse
 from pathlib import Path
 
-from cli.arguments import Commands, command
 from cli.lint.findings import Level
 from cli.lint.gates import examine
+from cli.shared.arguments import Commands, command
 from component.command import EXIT_FAILED, EXIT_USAGE, complain
 from component.settings import SettingsError
 from component.text import one_line
 from extender import settings
 
 EXIT_CODES = """\
-  0    the extender would take the file, and nothing is wrong with its gates
-  1    the extender would take the file, but a gate is always open or closed, or a part of it has no effect
+  0    the extender accepts the file, and its gates have no errors or warnings
+  1    the extender accepts the file, but a gate is always open or closed, or a part of it has no effect
 """
 
 

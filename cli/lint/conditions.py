@@ -1,8 +1,8 @@
-"""Whether the conditions of a gate can be good and can be bad, and whether each of them matters. Pure.
+"""Solves whether the conditions of a gate can be good, can be bad, and whether each of them matters. Pure.
 
-All that can be observed of a condition is tried: it is missing, or its status is True, False or something else, and its
-age is below, between or above the limits (`staleAfterSeconds`) that the gate has for it. An entry is the set of these
-states in which it is good. Entries about one condition are compared as sets; different conditions are independent.
+Every state that a condition can have is tried: it is missing, or its status is True, False or something else, and its
+age is below, between or above the limits (`staleAfterSeconds`) of the gate. An entry is the set of the states in which
+it is good. Entries about one condition are compared as sets. Different conditions are independent.
 
 Mirrors extender.policy.conditions, and of extender.policy.verdict that a node whose own Ready is False or Unknown is
 closed by every gate.
@@ -28,13 +28,12 @@ _OWN_READY = "every gate closes a node whose own Ready is False or Unknown"
 
 @dataclass(frozen=True)
 class _Entry:
-    """place: as `allOf[0]`. by: the states of its condition in which it is good -> the key that makes it so. every: all
-    states of its condition."""
+    """One entry of allOf or anyOf."""
 
-    place: str
+    place: str  # as `allOf[0]`
     condition: Condition
-    by: Mapping[_State, str]
-    every: _States
+    by: Mapping[_State, str]  # each state in which the entry is good, with the key that makes it good
+    every: _States  # all states of the condition
 
     @property
     def good(self) -> _States:
@@ -46,7 +45,7 @@ class _Entry:
 
 
 def of_conditions(conditions: Conditions, where: str) -> Iterator[Finding]:
-    """where: the key of the conditions in the file."""
+    """Findings about the conditions of a gate. where: their key in the file."""
     all_of, any_of = _entries("allOf", conditions.all_of, conditions), _entries("anyOf", conditions.any_of, conditions)
     yield from _stale_without_limit([*all_of, *any_of], where)
     for entries in (all_of, any_of):
@@ -64,11 +63,11 @@ def of_conditions(conditions: Conditions, where: str) -> Iterator[Finding]:
 def _of_any(
     all_of: Sequence[_Entry], any_of: Sequence[_Entry], demanded: Mapping[_Key, _States], where: str
 ) -> Iterator[Finding]:
-    """Of anyOf, where allOf can be good. demanded: the states in which it is."""
+    """Findings about anyOf if allOf can be good. demanded: the states in which allOf is good."""
     dead = [one for one in any_of if not _possible(one, demanded) & one.good]
     if len(dead) == len(any_of):
-        because = "" if not all_of else " beside allOf"
-        what = f"no entry can be good{because}: the gate closes every node"
+        together = " together with allOf" if all_of else ""
+        what = f"no entry can be good{together}: the gate closes every node"
         yield error(f"{where}.anyOf", what, "correct the status of an entry")
         return
     for key, named in _by_key(any_of).items():
@@ -79,12 +78,12 @@ def _of_any(
     live = [one for one in any_of if one not in dead]
     for one in dead:
         own = not one.good & _left_open(one.key, one.every)
-        because = _OWN_READY if own else f"allOf demands something else of {_text(one.key)}"
-        what = f"this entry is never good: {because}"
+        cause = _OWN_READY if own else f"allOf demands something else of {_text(one.key)}"
+        what = f"this entry is never good: {cause}"
         yield warning(f"{where}.{one.place}", what, "delete the entry, or correct its status")
     yield from _either_status(live, where)
     yield from _without_effect(live, "anyOf", where)
-    yield from _open_without_a_word(live, demanded, where)
+    yield from _good_without_status(live, demanded, where)
 
 
 def _either_status(any_of: Sequence[_Entry], where: str) -> Iterator[Finding]:
@@ -96,7 +95,7 @@ def _either_status(any_of: Sequence[_Entry], where: str) -> Iterator[Finding]:
 
 
 def _always(key: _Key, named: Sequence[_Entry], open_: bool, where: str) -> Finding:
-    """anyOf is good in every state that allOf leaves."""
+    """The finding that anyOf is good in every state in which allOf is good."""
     places = _listed([one.place for one in named])
     if open_:
         what = f"{places} cover every status of {_text(key)}: the gate closes no node by its conditions"
@@ -111,7 +110,7 @@ def _never_good(all_of: Sequence[_Entry], demanded: Mapping[_Key, _States], wher
             continue
         places = _listed([one.place for one in named])
         joined = frozenset.intersection(*(one.good for one in named))
-        if joined:  # but for what every gate does
+        if joined:  # the node's own Ready makes the difference
             what = f"{places} {_demand(named)} something else, and {_OWN_READY}"
         else:
             what = f"no status of {_text(key)} is good for {places} at once"
@@ -126,7 +125,7 @@ def _twice(entries: Sequence[_Entry], where: str) -> Iterator[Finding]:
 
 
 def _without_effect(entries: Sequence[_Entry], key: str, where: str) -> Iterator[Finding]:
-    """Entries that change nothing beside others about the same condition; equal ones were reported."""
+    """Findings about entries that change nothing next to others about the same condition. Equal entries are skipped."""
     left = [one for place, one in enumerate(entries) if all(one.condition != two.condition for two in entries[:place])]
     for named in _by_key(left).values():
         for one in list(named):
@@ -146,8 +145,8 @@ def _without_effect(entries: Sequence[_Entry], key: str, where: str) -> Iterator
                 yield warning(f"{where}.{one.place}", about, "delete the entry, or correct it")
 
 
-def _open_without_a_word(any_of: Sequence[_Entry], demanded: Mapping[_Key, _States], where: str) -> Iterator[Finding]:
-    """Entries of anyOf that are good without their status: then those about other conditions do not matter."""
+def _good_without_status(any_of: Sequence[_Entry], demanded: Mapping[_Key, _States], where: str) -> Iterator[Finding]:
+    """Findings about entries of anyOf that are good without their status, so that other conditions do not matter."""
     for one in any_of:
         if all(other.key == one.key for other in any_of):
             continue
@@ -178,7 +177,7 @@ def _entry(place: str, condition: Condition, conditions: Conditions) -> _Entry:
 
 
 def _good_by(condition: Condition, state: _State, limits: Sequence[float]) -> str:
-    """The key by which the condition is good in this state; "" where it is not."""
+    """The key that makes the condition good in this state; "" if it is bad."""
     status, passed = state
     limit = condition.stale_after_seconds
     if state == _MISSING:
@@ -191,7 +190,7 @@ def _good_by(condition: Condition, state: _State, limits: Sequence[float]) -> st
 
 
 def _joined(all_of: Sequence[_Entry]) -> dict[_Key, _States]:
-    """By condition: the states in which all entries about it are good and the node's own Ready closes no gate."""
+    """For each condition, the states in which all its entries are good and the node's own Ready closes no gate."""
     return {
         key: frozenset.intersection(*(one.good for one in named)) & _left_open(key, named[0].every)
         for key, named in _by_key(all_of).items()

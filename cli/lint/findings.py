@@ -1,25 +1,24 @@
-"""One thing that lint reports of a configuration. Pure."""
+"""The findings of lint. Pure."""
 
 from enum import StrEnum
 from typing import NamedTuple
 
 
 class Level(StrEnum):
-    """ERROR: a gate is always open or always closed. WARNING: a part of a gate has no effect, or another one than it
-    seems. NOTE: what the file alone cannot tell."""
+    """The level of a finding."""
 
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
+    ERROR = "error"  # a gate is always open or always closed
+    WARNING = "warning"  # a part of a gate has no effect, or an unexpected one
+    NOTE = "note"  # something that the file alone leaves open
 
 
 class Finding(NamedTuple):
-    """where: the key of the file, as `gates[0].conditions.allOf[1]`. text: what is wrong. remedy: what to do."""
+    """One finding."""
 
     level: Level
-    where: str
-    text: str
-    remedy: str
+    where: str  # the key in the file, as `gates[0].conditions.allOf[1]`
+    text: str  # what is wrong
+    remedy: str  # what to do
 
 
 def error(where: str, text: str, remedy: str) -> Finding:

@@ -1,4 +1,4 @@
-"""What the gates of a configuration can never do, and what the file alone cannot tell. Pure."""
+"""Finds gates that are always open or always closed, parts without effect, and what the file leaves open. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,34 +14,34 @@ from kube.selector import Operator, Requirement, Selector, parse
 
 
 def examine(settings: Settings) -> Sequence[Finding]:
-    """In the order of the file."""
+    """Returns the findings in the order of the file."""
     found: list[Finding] = []
     for place, gate in enumerate(settings.gates):
         where = f"gates[{place}]"
-        equal = next((one for one in range(place) if _but_name(settings.gates[one]) == _but_name(gate)), None)
+        equal = next((one for one in range(place) if _without_name(settings.gates[one]) == _without_name(gate)), None)
         if equal is not None:
-            what = f"is the same as gates[{equal}] but for its name: it decides nothing of its own"
+            what = f"equals gates[{equal}] except for its name: it has no effect"
             found.append(warning(where, what, "delete one of the two"))
         found += _of_gate(gate, settings, where)
     return found
 
 
-def _but_name(gate: Gate) -> Gate:
+def _without_name(gate: Gate) -> Gate:
     return structs.replace(gate, name="")
 
 
 def _of_gate(gate: Gate, settings: Settings, where: str) -> Iterator[Finding]:
     yield from _of_pods(gate.pods_for, settings, f"{where}.for")
     if (nodes := contradiction(gate.nodes)) is not None:
-        yield error(f"{where}.nodes", f"no node can match {nodes}: the gate speaks of no node", "correct the selector")
-    heard = gate.pod_starts is None and (gate.conditions is None or gate.conditions.of_pods)
-    if heard and gate.health_pods is not None:
+        yield error(f"{where}.nodes", f"no node can match {nodes}: the gate applies to no node", "correct the selector")
+    uses_pods = gate.pod_starts is None and (gate.conditions is None or gate.conditions.of_pods)
+    if uses_pods and gate.health_pods is not None:
         selector = contradiction(gate.health_pods.label_selector)
         if selector is not None:
             what = f"no pod can match {selector}, so no node has a health pod: the gate closes every node"
             yield error(f"{where}.healthPods.labelSelector", what, "correct the selector")
     elif gate.health_pods not in (None, OUR_HEALTH_PODS):
-        what = "has no effect: no condition is of a pod" if gate.conditions else "has no effect beside podStarts"
+        what = "has no effect: no condition is of a pod" if gate.conditions else "has no effect with podStarts"
         yield warning(f"{where}.healthPods", what, "set it to null, or add a condition `of: pod`")
     if gate.conditions is not None:
         yield from of_conditions(gate.conditions, f"{where}.conditions")
@@ -73,21 +73,21 @@ def _twice(given: Sequence[str], where: str) -> Iterator[Finding]:
 
 
 def _unknown_drivers(pods: For, where: str) -> Iterator[Finding]:
-    """Of resources whose DRA driver only the cluster's DeviceClasses tell. Named classes answer that."""
+    """Notes on resources whose DRA driver only the cluster's DeviceClasses name, unless the gate names classes."""
     if pods.device_classes is not None:
         return
     for place, resource in enumerate(pods.resources or ()):
         if "/" in resource and not (vendors_driver(resource) or class_by_prefix(resource)):
             domain, _, name = resource.partition("/")
             what = f"it is unknown which DRA driver serves {resource}: pods that claim it through a ResourceClaim count"
-            told = f"only if a DeviceClass has extendedResourceName {resource}"
+            condition = f"only if a DeviceClass has extendedResourceName {resource}"
             named = f"or the driver is {name}.{domain} or {domain}"
             remedy = f"name their classes in {where}.deviceClasses"
-            yield note(f"{where}.resources[{place}]", f"{what} {told}, {named}", remedy)
+            yield note(f"{where}.resources[{place}]", f"{what} {condition}, {named}", remedy)
 
 
 def contradiction(selector: str | None) -> str | None:
-    """The terms of a label selector that no labels match together; None if some do."""
+    """The terms of a label selector that no labels can match together; None if some labels match."""
     terms: dict[str, list[Requirement]] = {}
     for one in parse(selector or "").requirements:
         terms.setdefault(one.key, []).append(one)
@@ -99,8 +99,11 @@ def contradiction(selector: str | None) -> str | None:
 
 
 def _values(about: Sequence[Requirement]) -> Iterator[str]:
-    """Values of a label that tell whether the terms agree: each that is named, one that is not, and numbers that are
-    nearest to the limits. As many numbers as values may be excluded, and one more."""
+    """Label values that suffice to test whether the terms can match together.
+
+    They are each named value, a value that is not named, and the numbers next to the limits: one more number than there
+    are named values, because each of these may be excluded.
+    """
     named = {value for one in about for value in one.values}
     yield from named
     yield "x" * (1 + max((len(value) for value in named), default=0))

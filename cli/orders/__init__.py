@@ -1,10 +1,11 @@
-"""What operators order: `readygate hold`, `pause`, `exempt`, `arm`, `disarm`, `lift`, and `orders`, which lists them.
+"""Orders of operators: `readygate hold`, `pause`, `exempt`, `arm`, `disarm`, `lift`, and `orders`, which lists them.
 
-    command   arguments -> an order, put in or taken out -> what is said of it
-    checks    does what is named exist, and how many nodes does it cover?
-    store     the ConfigMap that all extenders read: read, put, take out; nobody else's entry is ever lost
-    entries   a scope, an expiry, an id and a value of the ConfigMap out of words, and back into words; pure
+    command   checks an order, writes or lifts it, shows the result
+    checks    whether the gate, pool and node exist, and how many nodes the order covers
+    store     reads and writes the ConfigMap that all extenders read
+    entries   converts orders to entries of the ConfigMap, and back to words; pure
+    page      the order that was written, and the list of orders; pure
 
-Guaranteed: the entry is read back by the extenders' own rules before it is written; a broken entry of somebody else is
-left alone. Imported by `cli.__main__`.
+Guarantees: an order is parsed by the extenders' own rules before it is written. Entries of other authors, valid or not,
+are never changed. Imported by `cli.__main__`.
 """

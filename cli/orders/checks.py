@@ -1,6 +1,6 @@
-"""Before an order is written: does what it names exist, and how many nodes does it cover?
+"""Checks an order before it is written: whether its gate, pool and node exist, and how many nodes it covers.
 
-An order for a gate, pool or node that is misspelled would be obeyed by nobody, in silence.
+Without the check, an order with a misspelled name would have no effect, and no one would notice.
 """
 
 import argparse
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from cli.asking import Asking
-from cli.errors import CommandError
-from cli.orders.entries import Wanted, alike
+from cli.orders.entries import Wanted, some_of
+from cli.shared.errors import CommandError
+from cli.shared.queries import Queries
 from extender.web.report import GatesTold
 from kube import paths
 from kube.client import Client
@@ -20,7 +20,7 @@ from kube.errors import CredentialsInvalid, KubeError, NotFound
 from kube.objects import UNREADABLE
 from kube.times import parse_time
 
-ANYWAY = "or say --yes"
+ANYWAY = "or add --yes"
 PAGE = "200"
 
 
@@ -48,24 +48,24 @@ class _Review(msgspec.Struct, frozen=True):
 
 
 class Now(NamedTuple):
-    """author: who the API server says we are, else the user of this machine. wall: by its clock, else by ours; what the
-    extenders compare an order's times with is near the former."""
+    """The user and the time, if possible from the API server, whose clock is close to that of the extenders."""
 
-    author: str
+    author: str  # the user name at the API server, else on this machine
     wall: float
 
 
 def now(client: Client) -> Now:
+    """Asks the API server for the user and the time."""
     body = msgspec.json.encode({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
     try:
         found = msgspec.json.decode(client.create(paths.self_subject_reviews(), body), type=_Review)
         wall = parse_time(found.metadata.creation_timestamp)
     except (KubeError, CredentialsInvalid, *UNREADABLE):
         found, wall = _Review(), None
-    return Now(found.status.user_info.username or _here(), time.time() if wall is None else wall)
+    return Now(found.status.user_info.username or _local_user(), time.time() if wall is None else wall)
 
 
-def _here() -> str:
+def _local_user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -73,28 +73,28 @@ def _here() -> str:
 
 
 def in_shadow(arguments: argparse.Namespace, gate: str) -> list[str]:
-    """The gates of an order on nodes that refuse nothing; none if no extender says so."""
+    """The gates in shadow that an order on nodes concerns; empty if no extender answers."""
     try:
-        told = Asking(arguments).hear("gates", GatesTold)
+        replies = Queries(arguments).ask_all("gates", GatesTold)
     except CommandError:
         return []
-    gates = [one for answer in told.answers.values() for one in answer.gates if gate in ("", one.gate)]
+    gates = [one for answer in replies.answers.values() for one in answer.gates if gate in ("", one.gate)]
     return sorted({one.gate for one in gates if not one.armed})
 
 
 def known_gate(arguments: argparse.Namespace, gate: str) -> None:
-    """Raises CommandError if the extenders say that there is none. If none answers nobody can know."""
+    """Raises CommandError if the extenders report other gates only. Without an answer the gate is accepted."""
     try:
-        told = Asking(arguments).hear("gates", GatesTold)
+        replies = Queries(arguments).ask_all("gates", GatesTold)
     except CommandError:
         return
-    names = {one.gate for answer in told.answers.values() for one in answer.gates}
+    names = {one.gate for answer in replies.answers.values() for one in answer.gates}
     if names and gate not in names:
-        raise CommandError(f"there is no gate {gate}, but {alike(names)}; name one of them, {ANYWAY}")
+        raise CommandError(f"there is no gate {gate}; name one of {some_of(names)}, {ANYWAY}")
 
 
 def known_node(client: Client, node: str) -> None:
-    """Raises CommandError if the API server says that there is none."""
+    """Raises CommandError if the API server reports that there is no such node."""
     try:
         client.get(paths.node(node))
     except NotFound as e:
@@ -104,7 +104,7 @@ def known_node(client: Client, node: str) -> None:
 
 
 def nodes_covered(client: Client, wanted: Wanted, pool_label: str) -> int | None:
-    """How many Nodes there are in the pool, or in all; None if we may not know."""
+    """How many nodes the order covers: those of the pool, or all; None if the nodes cannot be listed."""
     query = {"limit": "1"} if not wanted.pool else {"limit": PAGE, "labelSelector": f"{pool_label}={wanted.pool}"}
     count = 0
     try:

@@ -1,55 +1,51 @@
-"""`readygate hold|pause|exempt|arm|disarm`, `readygate lift ID`, `readygate orders`."""
+"""`readygate hold|pause|exempt|arm|disarm`, `readygate lift ID` and `readygate orders`: write, lift and list orders."""
 
 import argparse
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
 
-from cli import screen
-from cli.arguments import Commands, add_output, add_servers, command
-from cli.errors import CommandError
-from cli.layout import EMPTY, Column, Page, line, span, table, wrapped
-from cli.orders import checks, entries
-from cli.orders.entries import CONFIG_MAP, DOES, Wanted
+from cli.orders import checks, entries, page
+from cli.orders.entries import CONFIG_MAP, Wanted
 from cli.orders.store import Entries, Store
-from cli.reach import api_client
+from cli.shared import terminal
+from cli.shared.arguments import Commands, add_output, add_servers, command
+from cli.shared.errors import CommandError
+from cli.shared.extender_client import api_client
+from cli.shared.layout import line
 from component.command import EXIT_USAGE
 from component.settings import SettingsError
 from extender.policy.orders import Kind, Order, parse_order, parse_orders
 from kube.times import format_time
 
 POOL_LABEL = "readygate.dev/pool"
-FIRST_SHOWN = 5
 SUMMARIES = {
-    Kind.HOLD: "keep nodes closed, whatever is seen of them",
-    Kind.EXEMPT: "keep nodes open, whatever is seen of them",
-    Kind.PAUSE: "let no more nodes close; those that are stay until they are well",
-    Kind.ARM: "let gates refuse nodes, whatever their configuration says",
-    Kind.DISARM: "let gates refuse nothing, and count what they would refuse",
+    Kind.HOLD: "keep nodes closed, whatever their health",
+    Kind.EXEMPT: "keep nodes open, whatever their health",
+    Kind.PAUSE: "let no more nodes close; closed nodes stay closed until they are healthy",
+    Kind.ARM: "make gates refuse nodes, whatever their configuration says",
+    Kind.DISARM: "make gates refuse nothing, and count what they would refuse",
 }
 WRITTEN = """\
-  0    the order is written; the extenders obey it within a second
+  0    the order is written; the extenders apply it within a second
   1    it could not be written, or needs --yes
-  3    there is no kubeconfig that can be used
+  3    no kubeconfig can be used
 """
 LIFTED = """\
-  0    they are lifted
-  1    there is none of that id, or it could not be written
-  3    there is no kubeconfig that can be used
+  0    the orders are lifted
+  1    there is no such order, or the ConfigMap could not be written
+  3    no kubeconfig can be used
 """
 LISTED = """\
-  0    all of them can be used
-  1    one cannot, and is ignored
-  3    nobody can know: they cannot be read
+  0    all orders are valid
+  1    an order is invalid and ignored
+  3    unknown: the orders cannot be read
 """
 
 
-class Told(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An order in the document of `-o json`; it has the keys of the entry. overruled_by: orders that go before it.
-
-    in_shadow: gates that it cannot make refuse anything."""
+class OrderReport(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """An order in the document of `-o json`, with the keys of its entry in the ConfigMap."""
 
     id: str
     order: str
@@ -58,30 +54,30 @@ class Told(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     reason: str = ""
     expires: str = ""
     in_force: bool | None = None
-    overruled_by: tuple[str, ...] = ()
-    in_shadow: tuple[str, ...] = ()
+    overruled_by: tuple[str, ...] = ()  # ids of orders that take precedence
+    in_shadow: tuple[str, ...] = ()  # gates that refuse nothing in spite of the order
 
 
 class Written(msgspec.Struct, frozen=True, rename="camel"):
-    written: tuple[Told, ...] = ()
+    written: tuple[OrderReport, ...] = ()
     lifted: tuple[str, ...] = ()
 
 
 class Listed(msgspec.Struct, frozen=True, rename="camel"):
-    orders: tuple[Told, ...]
+    orders: tuple[OrderReport, ...]
     faults: tuple[str, ...]
 
 
 def register(commands: Commands) -> None:
     for kind in (Kind.HOLD, Kind.EXEMPT, Kind.PAUSE, Kind.ARM, Kind.DISARM):
         _register_order(commands, kind)
-    lifted = command(commands, "lift", "take orders back", LIFTED)
-    lifted.add_argument("ids", nargs="*", metavar="ID", help="as `readygate orders` shows it")
-    lifted.add_argument("--expired", action="store_true", help="all orders whose time is over")
+    lifted = command(commands, "lift", "lift orders", LIFTED)
+    lifted.add_argument("ids", nargs="*", metavar="ID", help="id of an order, as `readygate orders` shows it")
+    lifted.add_argument("--expired", action="store_true", help="all expired orders")
     _add_where(lifted)
     add_output(lifted, watch=False)
     lifted.set_defaults(run=lift)
-    listed = command(commands, "orders", "what operators have ordered", LISTED)
+    listed = command(commands, "orders", "list the orders of operators", LISTED)
     _add_where(listed)
     add_output(listed, watch=False)
     listed.set_defaults(run=show)
@@ -89,7 +85,7 @@ def register(commands: Commands) -> None:
 
 def _register_order(commands: Commands, kind: Kind) -> None:
     parser = command(commands, kind.value, SUMMARIES[kind], WRITTEN)
-    parser.add_argument("--gate", default="", metavar="GATE", help="only at this gate; default: at all of them")
+    parser.add_argument("--gate", default="", metavar="GATE", help="only at this gate; default: all gates")
     if kind not in (Kind.ARM, Kind.DISARM):
         nodes = parser.add_mutually_exclusive_group()
         nodes.add_argument("--node", default="", metavar="NODE", help="only this node")
@@ -98,9 +94,11 @@ def _register_order(commands: Commands, kind: Kind) -> None:
     ends = parser.add_mutually_exclusive_group()
     ends.add_argument("--for", dest="lasts", metavar="TIME", help="as 30m, 2h, 3d; default: until lifted")
     ends.add_argument("--until", metavar="TIME", help="as 08:00, 2026-11-23T08:00 or 2026-11-23T08:00:00Z")
-    parser.add_argument("--reason", default="", metavar="TEXT", help="what others are to read")
-    parser.add_argument("--author", default="", metavar="NAME", help="default: who the API server says you are")
-    parser.add_argument("-y", "--yes", action="store_true", help="many nodes, or a name that nobody knows: go on")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="shown to others with the order")
+    parser.add_argument("--author", default="", metavar="NAME", help="default: your user name at the API server")
+    parser.add_argument(
+        "-y", "--yes", action="store_true", help="go on although many nodes are covered, or a name is unknown"
+    )
     _add_where(parser)
     add_output(parser, watch=False)
     parser.set_defaults(run=lambda arguments: order(arguments, kind), node="", pool="", pool_label=POOL_LABEL)
@@ -112,21 +110,21 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def order(arguments: argparse.Namespace, kind: Kind) -> int:
-    """Puts one order in. Raises CommandError."""
+    """Writes one order. Raises CommandError."""
     wall = time.time()
-    expires = _expires(arguments, wall)  # wrong usage comes before all questions
+    expires = _expires(arguments, wall)  # wrong usage is reported before any request
     client = api_client(arguments)
     store = Store(client, arguments.readygate_namespace, arguments.config_map)
     scope = {"gate": arguments.gate, "pool": arguments.pool, "node": arguments.node}
     wanted = Wanted(kind, **scope, reason=arguments.reason, expires=expires)
-    _readable("new", wanted, wall)
+    _check_valid("new", wanted, wall)
     if not arguments.yes:
         if wanted.gate:
             checks.known_gate(arguments, wanted.gate)
         if wanted.node:
             checks.known_node(client, wanted.node)
         elif kind is Kind.HOLD or wanted.pool:
-            _not_too_many(wanted, checks.nodes_covered(client, wanted, arguments.pool_label), arguments.pool_label)
+            _check_count(wanted, checks.nodes_covered(client, wanted, arguments.pool_label), arguments.pool_label)
     now = checks.now(client)
     wanted = replace(wanted, author=arguments.author or now.author, expires=_expires(arguments, now.wall))
     after: dict[str, str | None] = {}
@@ -146,10 +144,10 @@ def order(arguments: argparse.Namespace, kind: Kind) -> int:
     shadow = checks.in_shadow(arguments, written.gate) if kind is Kind.HOLD else []
     if arguments.output == "json":
         overruled_by = tuple(one.id for one in first)
-        told = msgspec.structs.replace(_told(written), overruled_by=overruled_by, in_shadow=tuple(shadow))
-        screen.show_json(Written(written=(told,)))
+        report = msgspec.structs.replace(_report(written), overruled_by=overruled_by, in_shadow=tuple(shadow))
+        terminal.show_json(Written(written=(report,)))
         return 0
-    screen.show(_said(written, now.wall, arguments.program, screen.width(), first, shadow))
+    terminal.show(page.written(written, now.wall, arguments.program, terminal.width(), first, shadow))
     return 0
 
 
@@ -162,18 +160,18 @@ def _expires(arguments: argparse.Namespace, wall: float) -> float | None:
         raise CommandError(str(e), code=EXIT_USAGE) from e
 
 
-def _readable(id_: str, wanted: Wanted, wall: float) -> None:
-    """Raises CommandError for what the extenders would not read, as a node's name with a blank."""
+def _check_valid(id_: str, wanted: Wanted, wall: float) -> None:
+    """Raises CommandError for an order that the extenders would ignore, as one with a blank in a node's name."""
     try:
         parse_order(id_, entries.value_of(wanted, wall))
     except SettingsError as e:
         raise CommandError(str(e).partition(": ")[2], code=EXIT_USAGE) from e
 
 
-def _not_too_many(wanted: Wanted, nodes: int | None, pool_label: str) -> None:
-    """A hold closes all that it covers, and no cap is above it."""
+def _check_count(wanted: Wanted, nodes: int | None, pool_label: str) -> None:
+    """Raises CommandError for a hold of many nodes, because no cap limits it."""
     if nodes == 0 and wanted.pool:
-        raise CommandError(f"no node has the label {pool_label}={wanted.pool}; see --pool-label, {checks.ANYWAY}")
+        raise CommandError(f"no node has the label {pool_label}={wanted.pool}; check --pool-label, {checks.ANYWAY}")
     if wanted.kind is not Kind.HOLD or nodes == 1:
         return
     many = "an unknown number of nodes (you may not list nodes)" if nodes is None else f"{nodes:,} nodes"
@@ -182,87 +180,48 @@ def _not_too_many(wanted: Wanted, nodes: int | None, pool_label: str) -> None:
 
 
 def lift(arguments: argparse.Namespace) -> int:
-    """Takes orders out. Raises CommandError."""
+    """Lifts orders. Raises CommandError."""
     if not arguments.ids and not arguments.expired:
-        raise CommandError("name orders by their id (readygate orders shows them), or say --expired", code=EXIT_USAGE)
+        raise CommandError("name orders by their id (readygate orders shows them), or add --expired", code=EXIT_USAGE)
     client = api_client(arguments)
     store = Store(client, arguments.readygate_namespace, arguments.config_map)
     wall = checks.now(client).wall if arguments.expired else 0.0
 
-    def take(there: Entries) -> Entries:
+    def remove(there: Entries) -> Entries:
         unknown = [id_ for id_ in arguments.ids if id_ not in there]
         if unknown:
-            has = f"it has {entries.alike(there.keys())}" if there else "it has none"
-            raise CommandError(f"{store.where} has no order {entries.alike(unknown)}: {has}")
-        over = [id_ for id_, value in there.items() if arguments.expired and _is_over(id_, value, wall)]
-        return dict.fromkeys([*arguments.ids, *over])
+            has = f"it has {entries.some_of(there.keys())}" if there else "it has none"
+            raise CommandError(f"{store.where} has no order {entries.some_of(unknown)}: {has}")
+        expired = [id_ for id_, value in there.items() if arguments.expired and _is_expired(id_, value, wall)]
+        return dict.fromkeys([*arguments.ids, *expired])
 
-    lifted = tuple(store.change(take))
+    lifted = tuple(store.change(remove))
     if arguments.output == "json":
-        screen.show_json(Written(lifted=lifted))
+        terminal.show_json(Written(lifted=lifted))
     else:
-        screen.show([line(f"lifted {id_}") for id_ in lifted] or [line("no order has expired")])
+        terminal.show([line(f"lifted {id_}") for id_ in lifted] or [line("no order has expired")])
     return 0
 
 
-def _is_over(id_: str, value: object, wall: float) -> bool:
+def _is_expired(id_: str, value: object, wall: float) -> bool:
     found = entries.order_of(id_, value)
     return found is not None and not found.in_force(wall)
 
 
 def show(arguments: argparse.Namespace) -> int:
-    """Lists them. Raises CommandError."""
+    """Lists the orders. Raises CommandError."""
     client = api_client(arguments)
     found = parse_orders(Store(client, arguments.readygate_namespace, arguments.config_map).read())
     wall = checks.now(client).wall
     if arguments.output == "json":
-        told = tuple(_told(one, in_force=one.in_force(wall)) for one in found.entries)
-        screen.show_json(Listed(told, found.faults))
+        reports = tuple(_report(one, in_force=one.in_force(wall)) for one in found.entries)
+        terminal.show_json(Listed(reports, found.faults))
     else:
-        screen.show(_page(found.entries, found.faults, wall, screen.width()))
+        terminal.show(page.listed(found.entries, found.faults, wall, terminal.width()))
     return 1 if found.faults else 0
 
 
-def _page(orders: tuple[Order, ...], faults: tuple[str, ...], wall: float, width: int) -> Page:
-    page: Page = []
-    if orders:
-        columns = ("ID", "ORDER", "FOR", "UNTIL", "BY")
-        rows = [
-            [
-                *(span(text) for text in (one.id, one.kind.value, one.scope)),
-                span(entries.until(one.expires, wall).removeprefix("until ")),
-                *(span(text) for text in (one.author, one.reason)),
-            ]
-            for one in orders
-        ]
-        page += table([*map(Column, columns), Column("REASON", flexible=True, label="reason")], rows, width)
-    elif not faults:
-        page += [line("No operator has ordered anything.")]
-    if faults:
-        page += [EMPTY] if orders else []
-        for fault in faults:
-            page += wrapped(line("ignored by the extenders: ", span(fault, limit=400)), width, hang=2)
-    return page
-
-
-def _said(
-    written: Order, wall: float, program: str, width: int, first: Sequence[Order] = (), shadow: Sequence[str] = ()
-) -> Page:
-    """first: orders that go before it. shadow: gates that it cannot make refuse anything."""
-    what = f"{written.scope}: {DOES[written.kind]}, {entries.until(written.expires, wall)}"
-    page = wrapped(line(what), width, hang=2)
-    for one in first[:FIRST_SHOWN]:
-        by = f" by {one.author}" if one.author else ""
-        page += wrapped(line(f"but {one.id} goes before it: {one.kind} of {one.scope}{by}"), width, indent=2, hang=4)
-    if len(first) > FIRST_SHOWN:
-        page += wrapped(line(f"and {len(first) - FIRST_SHOWN} more: {program} orders"), width, indent=2)
-    if shadow:
-        gates = f"gate {shadow[0]} is" if len(shadow) == 1 else f"gates {entries.alike(shadow)} are"
-        page += wrapped(line(f"but {gates} in shadow: nothing is refused until armed"), width, indent=2, hang=4)
-    return [*page, line(f"  take it back: {program} lift {written.id}")]
-
-
-def _told(one: Order, *, in_force: bool | None = None) -> Told:
+def _report(one: Order, *, in_force: bool | None = None) -> OrderReport:
     scope = {key: name for key in ("gate", "pool", "node") if (name := getattr(one, key))}
     expires = "" if one.expires == float("inf") else format_time(one.expires)
-    return Told(one.id, one.kind.value, scope, one.author, one.reason, expires, in_force)
+    return OrderReport(one.id, one.kind.value, scope, one.author, one.reason, expires, in_force)

@@ -1,14 +1,14 @@
-"""The ConfigMap of the orders, with the user's own rights.
+"""Reads and writes the ConfigMap of the orders, with the user's own rights.
 
-Each write names the version it was made for; if somebody else was quicker it is made anew from what is there then. Only
-the one entry is sent, so no other is lost or mended.
+Each write names the resourceVersion that it is based on. After a conflict it is built again from the current entries.
+Only the changed entry is sent, so the other entries stay as they are.
 """
 
 from collections.abc import Callable, Mapping
 
 import msgspec
 
-from cli.errors import CANNOT_KNOW, CommandError, api_problem
+from cli.shared.errors import EXIT_UNKNOWN, CommandError, api_problem
 from extender.policy.orders import ENTRIES_MAX
 from kube import contract, paths
 from kube.client import Client
@@ -28,12 +28,12 @@ class _ConfigMap(msgspec.Struct, frozen=True):
 
     @property
     def entries(self) -> dict[str, str | None]:
-        """None is no text: kubectl keeps apart what is not UTF-8."""
+        """The entries by id. None: a binary entry, as kubectl stores text that is not UTF-8."""
         return {**dict.fromkeys(self.binary or ()), **(self.data or {})}
 
 
 class Store:
-    """One ConfigMap."""
+    """The ConfigMap of the orders."""
 
     def __init__(self, client: Client, namespace: str, name: str, *, tries: int = TRIES) -> None:
         self._tries = tries
@@ -43,13 +43,15 @@ class Store:
         self.where = f"configmap {name} in namespace {namespace}"
 
     def read(self) -> Entries:
-        """Its entries; none if it is not there. Raises CommandError."""
-        found = self._get(code=CANNOT_KNOW)
+        """Reads the entries; empty without the ConfigMap. Raises CommandError."""
+        found = self._get(code=EXIT_UNKNOWN)
         return {} if found is None else found.entries
 
     def change(self, change: Change) -> Entries:
-        """Writes what `change` makes of the entries: id -> value, None takes one out. Gives that back. It is called
-        again when somebody else was quicker. Raises CommandError."""
+        """Writes the changes that `change` returns for the current entries, and returns them.
+
+        Changes are values by id; None removes an entry. After a conflict `change` is called again. Raises CommandError.
+        """
         for _ in range(self._tries):
             found = self._get(code=1)
             entries = {} if found is None else found.entries
@@ -57,13 +59,13 @@ class Store:
             if not changes:
                 return changes
             if len(entries.keys() | {key for key, value in changes.items() if value is not None}) > ENTRIES_MAX:
-                raise CommandError(f"{self.where} has {len(entries)} orders, of {ENTRIES_MAX} that are read; lift some")
+                raise CommandError(f"{self.where} has {len(entries)} orders, the limit is {ENTRIES_MAX}; lift some")
             try:
                 self._write(found, changes)
             except Conflict:
                 continue
             return changes
-        raise CommandError(f"others write {self.where} all the time; try again")
+        raise CommandError(f"{self.where} was changed by others each time; try again")
 
     def _get(self, *, code: int) -> _ConfigMap | None:
         path = paths.config_map(self._namespace, self._name)
@@ -74,10 +76,10 @@ class Store:
         except (KubeError, CredentialsInvalid) as e:
             raise CommandError(self._problem(e, "get"), code=code) from e
         except UNREADABLE as e:
-            raise CommandError(f"{self.where} cannot be read; is the kubeconfig's server an API server?") from e
+            raise CommandError(f"{self.where} cannot be read; check the server in the kubeconfig") from e
 
     def _write(self, found: _ConfigMap | None, changes: Entries) -> None:
-        """Raises Conflict."""
+        """Sends the changes. Raises Conflict, CommandError."""
         verb = "create" if found is None else "patch"
         try:
             if found is None:
@@ -85,7 +87,7 @@ class Store:
             else:
                 path = paths.config_map(self._namespace, self._name)
                 patch = {"metadata": {"resourceVersion": found.metadata.resource_version}, "data": changes}
-                if found.binary:  # in it nothing but what is taken out changes
+                if found.binary:  # of binary entries only the removed ones change
                     patch["binaryData"] = {key: None for key in changes if key in found.binary}
                 self._client.patch(path, msgspec.json.encode(patch))
         except (AlreadyExists, Conflict):
@@ -94,14 +96,14 @@ class Store:
             if found is not None:  # deleted a moment ago
                 raise Conflict(path=e.path) from e
             raise CommandError(
-                f"there is no namespace {self._namespace}: is readygate deployed in this cluster, or elsewhere "
-                "(--readygate-namespace)?"
+                f"there is no namespace {self._namespace}: install readygate, or name another "
+                "one with --readygate-namespace"
             ) from e
         except (KubeError, CredentialsInvalid) as e:
             raise CommandError(self._problem(e, verb)) from e
 
     def _problem(self, error: Exception, verb: str) -> str:
-        """One line with the cause and the remedy. RBAC refuses, or the admission policy on the orders does."""
+        """Explains a refusal by RBAC or by the admission policy on orders, in one line with cause and remedy."""
         if isinstance(error, Forbidden):
             role = f"a RoleBinding to the ClusterRole {OPERATOR} in namespace {self._namespace}"
             return f"you may not {verb} {self.where}: ask for {role}, or another --context: {error.message}"

@@ -1,11 +1,12 @@
-"""`readygate record` and `readygate replay`: what another configuration would have made of what was seen.
+"""`readygate record` and `readygate replay`: what another configuration would have decided.
 
-    tape         the file: a head, then what was seen, one JSON object a line (pure)
-    record       fills it from the API server
-    player       decides on a tape by a configuration, with the tape's clock
-    differences  what two configurations made of one tape (pure)
-    command      arguments, page, exit codes
+    command      the two commands
+    capture      writes a recording from the API server
+    recording    the file format: a head, then one JSON object per line; pure
+    player       replays a recording with a configuration, by the recording's clock
+    differences  compares the decisions of two configurations; pure
+    page         totals and differences; pure
 
-A tape holds of each object only what an extender reads: names, labels and conditions, no secrets, no specs. Imported by
-`cli.__main__`.
+Guarantees: a recording holds only the fields that an extender reads: names, labels and conditions. It has no secrets
+and no specs. Imported by `cli.__main__`.
 """

@@ -1,4 +1,4 @@
-"""What two configurations made of one tape, and where they differ. Pure."""
+"""Compares the decisions of two configurations on one recording. Pure."""
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
@@ -8,64 +8,57 @@ OPEN = ""
 
 
 @dataclass(frozen=True)
-class Turned:
-    """A decision's reason, or who holds it, became another one.
+class Transition:
+    """A change of a decision."""
 
-    at: seconds since 1970. reason: "" for open. held_by, note: why so.
-    """
-
-    at: float
+    at: float  # seconds since the epoch
     gate: str
     node: str
-    reason: str
-    held_by: str = ""
+    reason: str  # "" for open
+    held_by: str = ""  # the cap, storm, order or damping that holds the node
     note: str = ""
 
 
 @dataclass(frozen=True)
-class Played:
-    """began, ended: of the tape. armed: by gate, whether it is at the end."""
+class ReplayResult:
+    """The decisions of one configuration on a recording."""
 
-    began: float
+    began: float  # of the recording, seconds since the epoch
     ended: float
-    turned: tuple[Turned, ...]
-    armed: Mapping[str, bool]
+    transitions: tuple[Transition, ...]
+    armed: Mapping[str, bool]  # by gate, at the end
 
 
 @dataclass(frozen=True)
-class Sums:
-    """Of one configuration: closures, the most nodes closed at once, seconds that nodes were closed, nodes held open
-    (each once), by whom.
-    """
+class Totals:
+    """The totals of one configuration."""
 
     closures: int
-    most_closed: int
-    closed_s: float
-    held: Mapping[str, int]
+    most_closed: int  # nodes at once
+    closed_s: float  # of all nodes together
+    held: Mapping[str, int]  # how many nodes were held open, by what held them
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Of one node at one gate, while both said something else. before, after: reasons, "" for open; None where the
-    configuration has no such gate. until: None if it lasted to the end of the tape.
-    """
+    """A span of time in which the configurations decided differently for one node at one gate."""
 
     gate: str
     node: str
-    at: float
-    until: float | None
-    before: str | None
-    after: str | None
+    at: float  # seconds since the epoch
+    until: float | None  # None: to the end of the recording
+    before: str | None  # the reason, "" for open; None if the configuration has no such gate
+    after: str | None  # the same for the second configuration
     held_by: str = ""
     note: str = ""
 
 
-def sums(played: Played) -> Sums:
+def totals_of(played: ReplayResult) -> Totals:
     closed: dict[tuple[str, str], float] = {}
     gates_of: Counter[str] = Counter()  # by node: how many gates close it
     held: dict[str, set[str]] = {}
     closures, most, closed_s = 0, 0, 0.0
-    for one in played.turned:
+    for one in played.transitions:
         key = (one.gate, one.node)
         if one.held_by:
             held.setdefault(one.held_by, set()).add(one.node)
@@ -80,13 +73,13 @@ def sums(played: Played) -> Sums:
                 del gates_of[one.node]
         most = max(most, len(gates_of))
     closed_s += sum(played.ended - since for since in closed.values())
-    return Sums(closures, most, closed_s, {who: len(nodes) for who, nodes in sorted(held.items())})
+    return Totals(closures, most, closed_s, {who: len(nodes) for who, nodes in sorted(held.items())})
 
 
-def differences(before: Played, after: Played) -> list[Difference]:
-    """In the order in which they began. Gates are compared by their names."""
+def differences(before: ReplayResult, after: ReplayResult) -> list[Difference]:
+    """Returns the differences in the order of their begin. Gates are compared by name."""
     found: list[Difference] = []
-    gates = sorted({*before.armed, *after.armed, *(one.gate for one in (*before.turned, *after.turned))})
+    gates = sorted({*before.armed, *after.armed, *(one.gate for one in (*before.transitions, *after.transitions))})
     for gate in gates:
         was, tried = _by_node(before, gate), _by_node(after, gate)
         for node in sorted({*was, *tried}):
@@ -96,19 +89,19 @@ def differences(before: Played, after: Played) -> list[Difference]:
     return sorted(found, key=lambda one: (one.at, one.gate, one.node))
 
 
-def _by_node(played: Played, gate: str) -> dict[str, list[Turned]]:
-    found: dict[str, list[Turned]] = {}
-    for one in played.turned:
+def _by_node(played: ReplayResult, gate: str) -> dict[str, list[Transition]]:
+    found: dict[str, list[Transition]] = {}
+    for one in played.transitions:
         if one.gate == gate:
             found.setdefault(one.node, []).append(one)
     return found
 
 
 def _of_node(
-    gate: str, node: str, was: list[Turned], tried: list[Turned], *, known: tuple[bool, bool]
+    gate: str, node: str, was: list[Transition], tried: list[Transition], *, known: tuple[bool, bool]
 ) -> Iterator[Difference]:
     began: Difference | None = None
-    for at, left, right in _together(was, tried):
+    for at, left, right in _merged(was, tried):
         reasons = [
             None if not is_known else OPEN if one is None else one.reason
             for one, is_known in zip((left, right), known, strict=True)
@@ -118,7 +111,7 @@ def _of_node(
                 yield Difference(gate, node, began.at, at, began.before, began.after, began.held_by, began.note)
             began = None
         if began is None and (reasons[0] or OPEN) != (reasons[1] or OPEN):
-            told = right if right is not None and right.held_by else left
+            decision = right if right is not None and right.held_by else left
             began = Difference(
                 gate,
                 node,
@@ -126,15 +119,17 @@ def _of_node(
                 None,
                 reasons[0],
                 reasons[1],
-                "" if told is None else told.held_by,
-                "" if told is None else told.note,
+                "" if decision is None else decision.held_by,
+                "" if decision is None else decision.note,
             )
     if began is not None:
         yield began
 
 
-def _together(was: list[Turned], tried: list[Turned]) -> Iterator[tuple[float, Turned | None, Turned | None]]:
-    """Both at each moment at which one of them changes."""
+def _merged(
+    was: list[Transition], tried: list[Transition]
+) -> Iterator[tuple[float, Transition | None, Transition | None]]:
+    """Both decisions at each moment at which one of them changes."""
     left = right = None
     waiting_left, waiting_right = deque(was), deque(tried)
     for at in sorted({one.at for one in (*was, *tried)}):

@@ -1,4 +1,4 @@
-"""Decides on a tape as an extender of some configuration would have, with the tape's times for a clock."""
+"""Replays a recording: decides as an extender with another configuration would, by the recording's clock."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from cli.replay import tape
-from cli.replay.differences import Played, Turned
-from cli.replay.tape import Head, Line, TapeError
+from cli.replay import recording
+from cli.replay.differences import ReplayResult, Transition
+from cli.replay.recording import Head, Line, RecordingError
 from extender.cluster import objects, observed
 from extender.cluster.around import Around
 from extender.cluster.beats import AGENTS, KUBELETS, Beats, Kind
@@ -22,35 +22,35 @@ from extender.policy.ledger import Ledger
 from extender.services import daemon_sets_of, speakers_of, wanted_of
 from extender.settings import Heartbeat, Settings
 
-APART_S = 0.02  # what comes together is decided on together, as the extender's decider does
+APART_S = 0.02  # events within this time are decided together, as in the extender's decider
 
 
 @dataclass
 class _LeaseWatch:
-    """The reflector of Leases of one kind, as its store asks it."""
+    """Stands in for the reflector of Leases of one kind."""
 
     last_word: float | None = None
     list_began: float | None = None
-    list_ahead_s: float | None = None  # a tape has no answers
+    list_ahead_s: float | None = None  # a recording has no response times
     counters: Mapping[str, int] = field(default_factory=dict)
 
 
 class Player:
-    """One configuration on one tape."""
+    """Replays one recording with one configuration."""
 
     def __init__(self, settings: Settings, head: Head) -> None:
         self._now = head.at
         self._due_at = math.inf
         gates = gates_of(settings)
         self._rules = Rules(gates, caps_of(settings), storm_of(settings))
-        self._watches = {tape.LEASES: _LeaseWatch(), tape.AGENTS: _LeaseWatch()}
-        self._beats = self._heard(settings.heartbeat)
+        self._watches = {recording.LEASES: _LeaseWatch(), recording.AGENTS: _LeaseWatch()}
+        self._beats = self._heartbeats(settings.heartbeat)
         self._index = Index(
             speakers=speakers_of(settings),
             wanted=wanted_of(gates),
             on_change=self._changed,
-            kubelets=self._beats.get(tape.LEASES),
-            agents=self._beats.get(tape.AGENTS),
+            kubelets=self._beats.get(recording.LEASES),
+            agents=self._beats.get(recording.AGENTS),
             monotonic=lambda: self._now,
             wall=lambda: self._now,
         )
@@ -58,13 +58,13 @@ class Player:
             daemon_sets=daemon_sets_of(settings), config_map=settings.orders.config_map, on_change=self._changed
         )
         self._ledger = Ledger()
-        self._turned: list[Turned] = []
-        self._said: dict[tuple[str, str], tuple[str, str]] = {}
-        self._missing = {tape.of_pods(*one.pods) for one in speakers_of(settings)}
+        self._transitions: list[Transition] = []
+        self._decisions: dict[tuple[str, str], tuple[str, str]] = {}
+        self._missing = {recording.of_pods(*one.pods) for one in speakers_of(settings)}
         self._stores = self._all_stores()
 
-    def play(self, lines: Iterable[Line]) -> Played:
-        """Raises TapeError."""
+    def play(self, lines: Iterable[Line]) -> ReplayResult:
+        """Replays the lines. Raises RecordingError."""
         began = self._now
         for line in lines:
             self._wait_until(line.at)
@@ -73,19 +73,19 @@ class Player:
         self._wait_until(self._now + APART_S)
         if self._missing:
             pods = ", ".join(sorted(self._missing))
-            raise TapeError(f"it holds no {pods}; record with --config of the configuration that asks for them")
-        return Played(began, self._now, tuple(self._turned), self._armed())
+            raise RecordingError(f"it has no {pods}; record again with the --config that selects them")
+        return ReplayResult(began, self._now, tuple(self._transitions), self._armed())
 
     def _armed(self) -> Mapping[str, bool]:
         return {name: gate.armed for name, gate in self._ledger.snapshot.gates.items()}
 
-    def _heard(self, heartbeat: Heartbeat) -> Mapping[str, Beats]:
-        """The heartbeats that this configuration looks at, by the name of their list."""
+    def _heartbeats(self, heartbeat: Heartbeat) -> Mapping[str, Beats]:
+        """The heartbeats that this configuration uses, by the name of their list."""
         wanted: list[tuple[str, float, Kind]] = []
         if heartbeat.limit_s < math.inf:
-            wanted.append((tape.LEASES, heartbeat.limit_s, KUBELETS))
+            wanted.append((recording.LEASES, heartbeat.limit_s, KUBELETS))
         if heartbeat.agents is not None:
-            wanted.append((tape.AGENTS, float(heartbeat.agents.limit_seconds), AGENTS))
+            wanted.append((recording.AGENTS, float(heartbeat.agents.limit_seconds), AGENTS))
         return {
             of: Beats(
                 limit_s,
@@ -101,7 +101,7 @@ class Player:
         self._due_at = min(self._due_at, self._now + APART_S)
 
     def _wait_until(self, at: float) -> None:
-        """Lets time pass, and decides whenever that is due."""
+        """Advances the clock, and decides whenever a decision is due."""
         while self._due_at <= at:
             self._now = max(self._now, self._due_at)
             self._decide()
@@ -123,25 +123,27 @@ class Player:
         self._due_at = min(self._due_at, max(next_at, self._now + APART_S))
 
     def _note(self, gate: str, node: str, decision: Decision | None) -> None:
-        """decision: None for a node that is no more, which is as good as open."""
-        said = ("", "") if decision is None else (decision.reason, decision.held_by.value)
-        if self._said.get((gate, node)) != said:
-            self._said[gate, node] = said
-            self._turned.append(Turned(self._now, gate, node, *said, "" if decision is None else decision.note))
+        """Notes a transition. decision: None for a deleted node, which counts as open."""
+        noted = ("", "") if decision is None else (decision.reason, decision.held_by.value)
+        if self._decisions.get((gate, node)) != noted:
+            self._decisions[gate, node] = noted
+            self._transitions.append(
+                Transition(self._now, gate, node, *noted, "" if decision is None else decision.note)
+            )
 
     # ---- a line
 
     def _take(self, line: Line) -> None:
         found = self._stores.get(line.of)
         if found is None:
-            return  # what this configuration does not look at
+            return  # this configuration does not use the list
         kind, replace, upsert, remove = found
         for watch in self._watches.values():
             watch.last_word = self._now
         try:
             items = [msgspec.json.decode(one, type=kind) for one in line.objects]
         except msgspec.DecodeError as e:
-            raise TapeError(f"an object of {line.of} cannot be read ({e}); record anew") from e
+            raise RecordingError(f"an object of {line.of} cannot be read ({e}); record again") from e
         if line.do == "replace":
             self._missing.discard(line.of)
             if line.of in self._watches:
@@ -154,15 +156,15 @@ class Player:
     def _all_stores(self) -> dict[str, tuple[Any, Callable[..., None], Callable[..., None], Callable[..., None]]]:
         index, around = self._index, self._around
         stores: dict[str, tuple[Any, Callable[..., None], Callable[..., None], Callable[..., None]]] = {
-            tape.NODES: (observed.Node, index.replace_nodes, index.upsert_node, index.remove_node),
-            tape.ORDERS: (objects.ConfigMap, around.replace_orders, around.upsert_orders, around.remove_orders),
+            recording.NODES: (observed.Node, index.replace_nodes, index.upsert_node, index.remove_node),
+            recording.ORDERS: (objects.ConfigMap, around.replace_orders, around.upsert_orders, around.remove_orders),
         }
         for of, beats in self._beats.items():
             stores[of] = (observed.Lease, beats.replace, beats.upsert, beats.remove)
         for pods in index.lists.values():
-            stores[tape.of_pods(*pods)] = (observed.Pod, *_of(index, pods))
+            stores[recording.of_pods(*pods)] = (observed.Pod, *_of(index, pods))
         for namespace in around.namespaces:
-            stores[tape.of_daemon_sets(namespace)] = (
+            stores[recording.of_daemon_sets(namespace)] = (
                 objects.DaemonSet,
                 lambda items, where=namespace: around.replace_daemon_sets(where, items),
                 around.upsert_daemon_set,

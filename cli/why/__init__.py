@@ -1,10 +1,11 @@
-"""`readygate why pod` and `why node`: is it us, which nodes, why, and what would open them?
+"""`readygate why pod` and `why node`: explain whether readygate is the cause, and what opens a node.
 
-    command    the two commands: what is asked, in which order, exit codes
-    blame      what scheduler, extenders and the Pod say, joined to one answer; pure
-    scheduler  kube-scheduler's message, read with care; pure
-    seen       what is read of a Pod; pure
+    command            gathers the facts, shows the answer
+    blame              decides whether readygate keeps the pod off nodes; pure
+    scheduler_message  parses kube-scheduler's message about a pod; pure
+    pod_view           the fields of a Pod that matter here; pure
+    pod_page, node_page   the pages; pure
 
-Guaranteed: an answer that cannot be known is not guessed, it says so and the exit code is 3; a pod is blamed on us only
-for nodes that were refused in its last attempt. Imported by `cli.__main__`.
+Guarantees: an unknown answer is reported as unknown, with exit code 3. A pod is blamed on readygate only for nodes that
+were refused in its last attempt. Imported by `cli.__main__`.
 """

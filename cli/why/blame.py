@@ -1,114 +1,115 @@
-"""Is it us who keep a pod off nodes? What scheduler, extenders and the Pod say, joined to one answer. Pure.
+"""Decides whether readygate keeps a pod off nodes, from the Pod, kube-scheduler's message and the extenders. Pure.
 
-kube-scheduler asks an extender only about the nodes that its own filters have passed. So what was refused in the last
-complete attempt is exactly what readygate alone kept the pod off. It does not ask at all where its own filters pass
-none: then its message has none of our reasons, and the pod is none of our doing, whatever was refused before.
+kube-scheduler calls an extender only about nodes that passed its own filters. So the nodes that were refused in the
+last complete attempt are exactly those that readygate alone kept the pod off. If no node passes its own filters, it
+does not call. Then its message has none of readygate's reasons, and readygate is not the cause, whatever it refused
+before.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cli.because import words_of
-from cli.layout import age, count, spoken
-from cli.replicas import Heard, brakes
-from cli.why.scheduler import Said, failed_at, read
-from cli.why.seen import DEFAULT_SCHEDULER, FINISHED, PodSeen
+from cli.shared.errors import EXIT_UNKNOWN
+from cli.shared.explain import words_of
+from cli.shared.layout import age, count, spoken
+from cli.shared.merge_answers import Replies, limits_in_force
+from cli.why.pod_view import DEFAULT_SCHEDULER, FINISHED, PodView
+from cli.why.scheduler_message import SchedulerMessage, failed_at, parse
+from component.command import EXIT_FAILED
 from component.text import one_line
 from extender.web.report import Attempt, DecisionTold, GatesTold, NodeTold, PodTold, RefusedNode
 from kube.times import parse_time
 
-NODES_LOOKED_AT = 10  # of which the cause is told
-WRITTEN_LATE_S = 2.0  # so long after an attempt its message may be there
+NODES_SHOWN = 10
+WRITTEN_LATE_S = 2.0  # kube-scheduler writes its message at most this long after an attempt
 
 
 class Kind(StrEnum):
-    """What the answer is, in a word."""
+    """The kind of the answer, for scripts."""
 
-    OURS = "ours"
-    NOT_OURS = "notOurs"
+    BLOCKED = "blocked"
+    NOT_BLOCKED = "notBlocked"
     NOT_PENDING = "notPending"
     NOT_ASKED = "notAsked"
-    BLIND = "blind"
+    NO_VERDICTS = "noVerdicts"
     UNKNOWN = "unknown"
 
 
-NOT_OURS_CODE, OURS_CODE, CANNOT_KNOW_CODE = 0, 1, 3
-CODES = {Kind.OURS: OURS_CODE, Kind.BLIND: CANNOT_KNOW_CODE, Kind.UNKNOWN: CANNOT_KNOW_CODE}
+CODES = {Kind.BLOCKED: EXIT_FAILED, Kind.NO_VERDICTS: EXIT_UNKNOWN, Kind.UNKNOWN: EXIT_UNKNOWN}
 
 
 @dataclass(frozen=True)
-class Facts:
-    """nodes: what an extender says of each node of interest. wall: seconds since the epoch."""
+class PodFacts:
+    """The facts about a pod."""
 
-    pod: PodSeen
-    heard: Heard[PodTold]
+    pod: PodView
+    replies: Replies[PodTold]  # what the extenders remember about the pod
     wall: float
-    nodes: Mapping[str, NodeTold]
-    gates: GatesTold | None = None
+    nodes: Mapping[str, NodeTold]  # what the extender of newest() reports about each of nodes_of_interest()
+    gates: GatesTold | None = None  # of the same extender
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A node that the pod was kept off. state: of the node for which pods, and since when. also: gates beside it."""
+class RefusedAt:
+    """A node that refused the pod."""
 
     node: str
-    state: str
-    because: str
+    state: str  # in words: closed for which pods, and since when
+    cause: str
     opens_when: str
-    gate: str = ""
+    gate: str = ""  # the gate that refused the pod
     open_now: bool = False
-    also: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()  # other gates that close the node
 
 
 @dataclass(frozen=True)
 class Blame:
-    """first: the answer, one or two sentences. kept: the nodes that matter. said: kube-scheduler's own words where they
-    are of the same attempt, so many seconds ago. lines: what else is worth saying."""
+    """The answer."""
 
     kind: Kind
-    first: str
-    kept: tuple[Kept, ...] = ()
-    kept_count: int = 0
-    said: Said | None = None
-    said_ago_s: float | None = None
-    lines: tuple[str, ...] = ()
+    first: str  # the answer in one or two sentences
+    nodes: tuple[RefusedAt, ...] = ()  # the first of the nodes that refused the pod
+    node_count: int = 0  # how many nodes refused the pod
+    message: SchedulerMessage | None = None  # of kube-scheduler, if it is about the same attempt
+    message_ago_s: float | None = None  # the age of the message
+    lines: tuple[str, ...] = ()  # further remarks
 
     @property
     def code(self) -> int:
-        return CODES.get(self.kind, NOT_OURS_CODE)
+        return CODES.get(self.kind, 0)
 
 
-def newest(pod: PodSeen, heard: Heard[PodTold]) -> tuple[str, PodTold] | None:
-    """The replica that kube-scheduler asked last about this very pod; any that answers where none was asked."""
+def newest(pod: PodView, replies: Replies[PodTold]) -> tuple[str, PodTold] | None:
+    """The extender that kube-scheduler called last about this pod. Without calls, any extender that answers."""
 
     def order(item: tuple[str, PodTold]) -> tuple[bool, bool, float]:
-        told = item[1]
-        last = told.last if _is_of(told, pod) else None
-        return last is None, bool(told.not_answering), last.ago_seconds if last else 0.0
+        answer = item[1]
+        last = answer.last if _is_about(answer, pod) else None
+        return last is None, bool(answer.not_answering), last.ago_seconds if last else 0.0
 
-    return min(heard.answers.items(), key=order, default=None)
-
-
-def _is_of(told: PodTold, pod: PodSeen) -> bool:
-    """Not of an earlier pod of the same name."""
-    return told.uid in ("", pod.metadata.uid)
+    return min(replies.answers.items(), key=order, default=None)
 
 
-def nodes_of_interest(pod: PodSeen, heard: Heard[PodTold]) -> tuple[str, list[str]]:
-    """The replica to ask, and the nodes to ask it about."""
-    found = newest(pod, heard)
+def _is_about(answer: PodTold, pod: PodView) -> bool:
+    """Whether the answer is about this pod, and not about an earlier pod of the same name."""
+    return answer.uid in ("", pod.metadata.uid)
+
+
+def nodes_of_interest(pod: PodView, replies: Replies[PodTold]) -> tuple[str, list[str]]:
+    """The extender to query, and the nodes to query it about."""
+    found = newest(pod, replies)
     if found is None:
         return "", []
-    name, told = found
+    name, answer = found
     if pod.spec.node_name:
         return name, [pod.spec.node_name]
-    refused = told.last.refused if told.last is not None and _is_of(told, pod) else ()
-    return name, [one.node for one in refused[:NODES_LOOKED_AT]]
+    refused = answer.last.refused if answer.last is not None and _is_about(answer, pod) else ()
+    return name, [one.node for one in refused[:NODES_SHOWN]]
 
 
-def judge(facts: Facts) -> Blame:
-    """First match wins."""
+def judge(facts: PodFacts) -> Blame:
+    """Decides. The first match wins."""
     pod = facts.pod
     if pod.status.phase in FINISHED:
         where = f" on {pod.spec.node_name}" if pod.spec.node_name else ""
@@ -116,115 +117,125 @@ def judge(facts: Facts) -> Blame:
     if pod.spec.node_name:
         return Blame(Kind.NOT_PENDING, _bound(facts))
     if pod.metadata.deletion_timestamp:
-        return Blame(Kind.NOT_PENDING, "It waits no more: it is being deleted.")
+        return Blame(Kind.NOT_PENDING, "It is not Pending: it is being deleted.")
     if pod.gates:
         names = ", ".join(pod.gates)
-        held = f"kube-scheduler has not asked us about it: it waits for {names}, scheduling gates of its own."
+        held = f"kube-scheduler has not asked readygate about it: it waits for its own scheduling gates ({names})."
         return Blame(Kind.NOT_ASKED, held)
-    found = newest(pod, facts.heard)
+    found = newest(pod, facts.replies)
     if found is None:
-        return Blame(Kind.UNKNOWN, "Nobody can know: no extender answers.")
-    told = found[1]
-    blind = [one.not_answering for one in facts.heard.answers.values()]
-    if all(blind):
+        return Blame(Kind.UNKNOWN, "Unknown: no extender answers.")
+    answer = found[1]
+    no_verdicts = [one.not_answering for one in facts.replies.answers.values()]
+    if all(no_verdicts):
         return Blame(
-            Kind.BLIND, f"We are blind: {blind[0]}; pods are placed unfiltered (protect) or wait for us (enforce)."
+            Kind.NO_VERDICTS,
+            f"The extenders give no verdicts: {no_verdicts[0]}; pods are placed unfiltered (protect), or wait "
+            "(enforce).",
         )
-    said = read(pod.message)
-    last = told.last if _is_of(told, pod) else None
-    return _unheard(facts, last) or (_never_asked(facts, told, said) if last is None else _asked(facts, last, said))
+    message = parse(pod.message)
+    last = answer.last if _is_about(answer, pod) else None
+    unanswered = _call_failed(facts, last)
+    return unanswered or (_not_called(facts, answer, message) if last is None else _called(facts, last, message))
 
 
-def _unheard(facts: Facts, last: Attempt | None) -> Blame | None:
-    """A call of kube-scheduler has failed, and none was answered since. So the pod waits in enforce, also where another
-    extender than the one beside the scheduler answers us."""
+def _call_failed(facts: PodFacts, last: Attempt | None) -> Blame | None:
+    """The answer if kube-scheduler's last call failed: the pod waits (enforce), even if another extender answers."""
     message, ago = facts.pod.message, _ago(facts)
     url = failed_at(message)
     if url is None or (last is not None and ago is not None and ago > last.ago_seconds + WRITTEN_LATE_S):
         return None
     lines = _unanswered(facts)
     if not url:
-        first = f"It waits for us (enforce), and kube-scheduler gets no verdict: {one_line(message)}."
-        return Blame(Kind.BLIND, first, lines=lines)
+        first = f"It waits for readygate (enforce), and kube-scheduler gets no verdict: {one_line(message)}."
+        return Blame(Kind.NO_VERDICTS, first, lines=lines)
     if last is not None:
         return None
     first = (
-        f"Nobody can know: an extender at {one_line(url)} gives kube-scheduler no answer, and readygate doctor tells "
-        "whether that is ours."
+        f"Unknown: an extender at {one_line(url)} does not answer kube-scheduler; readygate doctor shows whether it "
+        "belongs to readygate."
     )
     return Blame(Kind.UNKNOWN, first, lines=lines)
 
 
-def _bound(facts: Facts) -> str:
+def _bound(facts: PodFacts) -> str:
     pod = facts.pod
     node, bound_at = pod.spec.node_name, pod.bound_at
-    told = facts.nodes.get(node)
+    answer = facts.nodes.get(node)
     begin = f"It is not Pending: it runs on {node}"
-    if pod.status.phase == "Pending":  # so a Pod is called until a container of its own runs
-        begin = f"It waits for no node: it is placed on {node} and has not started there"
+    if pod.status.phase == "Pending":  # the phase is Pending until a container runs
+        begin = f"It does not wait for a node: it is bound to {node} and has not started there"
     if bound_at is None:
         return f"{begin}."
     bound_s = max(0.0, facts.wall - bound_at)
-    if told is None or told.node is None:
+    if answer is None or answer.node is None:
         return f"{begin}, bound {age(bound_s)} ago."
-    closed = told.node
-    if closed.open:
+    verdict = answer.node
+    if verdict.open:
         return f"{begin}, bound {age(bound_s)} ago; {node} is open."
-    later_s = bound_s - closed.since_seconds
+    later_s = bound_s - verdict.since_seconds
     if later_s >= 0:
         return f"{begin}, bound {age(later_s)} before {node} closed."
     return f"{begin}, bound {age(-later_s)} after {node} closed: exempt, or placed unfiltered."
 
 
-def _never_asked(facts: Facts, told: PodTold, said: Said | None) -> Blame:
+def _not_called(facts: PodFacts, answer: PodTold, message: SchedulerMessage | None) -> Blame:
+    """The answer if no extender remembers a call about the pod."""
     pod = facts.pod
     lines = _unanswered(facts)
-    if said is not None and not said.ours:
-        return Blame(Kind.NOT_OURS, NOTHING, said=said, said_ago_s=_ago(facts), lines=lines)
-    if said is not None:
-        since = told.since_start_seconds
-        memory = f"what they remember begins {age(since)} ago" if since is not None else "none remembers it"
-        missing = f"{count(len(facts.heard.problems), 'extender')} did not answer" if facts.heard.problems else memory
-        first = f"Nobody can know which nodes: kube-scheduler names our reasons for {said.ours}, but {missing}."
-        return Blame(Kind.UNKNOWN, first, said=said, said_ago_s=_ago(facts), lines=lines)
+    if message is not None and not message.refused:
+        return Blame(Kind.NOT_BLOCKED, NOT_THE_CAUSE, message=message, message_ago_s=_ago(facts), lines=lines)
+    if message is not None:
+        since = answer.since_start_seconds
+        memory = f"the extenders' memory begins {age(since)} ago" if since is not None else "no extender remembers it"
+        missing = (
+            f"{count(len(facts.replies.problems), 'extender')} did not answer" if facts.replies.problems else memory
+        )
+        first = f"Unknown which nodes: kube-scheduler counts readygate's reasons for {message.refused}, but {missing}."
+        return Blame(Kind.UNKNOWN, first, message=message, message_ago_s=_ago(facts), lines=lines)
     if pod.message:
-        return Blame(Kind.NOT_ASKED, f"kube-scheduler has not asked us about it: {one_line(pod.message)}.", lines=lines)
+        return Blame(
+            Kind.NOT_ASKED, f"kube-scheduler has not asked readygate about it: {one_line(pod.message)}.", lines=lines
+        )
     name = pod.spec.scheduler_name or DEFAULT_SCHEDULER
     who = "it" if name == DEFAULT_SCHEDULER else f"scheduler {name}"
     return Blame(
-        Kind.NOT_ASKED, f"kube-scheduler has not asked us about it: {who} has not tried to place it yet.", lines=lines
+        Kind.NOT_ASKED,
+        f"kube-scheduler has not asked readygate about it: {who} has not tried to place it yet.",
+        lines=lines,
     )
 
 
-NOTHING = "readygate has nothing to do with it: no node it closed would have taken this pod."
+NOT_THE_CAUSE = "readygate is not the cause: no node that it closed would have taken this pod."
 
 
-def _asked(facts: Facts, last: Attempt, said: Said | None) -> Blame:
+def _called(facts: PodFacts, last: Attempt, message: SchedulerMessage | None) -> Blame:
+    """The answer by the last call about the pod."""
     ago = _ago(facts)
-    lines = (*_words(facts, said), *_shadow(last), *_brakes(facts.gates), *_unanswered(facts))
+    lines = (*_uncounted(facts, message), *_shadow(last), *_limits(facts.gates), *_unanswered(facts))
     if last.exempt:
-        first = f"readygate has nothing to do with it: it is exempt ({last.exempt}) and never refused a node."
-        return Blame(Kind.NOT_OURS, first, said=said, said_ago_s=ago, lines=lines)
+        first = f"readygate is not the cause: the pod is exempt ({last.exempt}) and is never refused a node."
+        return Blame(Kind.NOT_BLOCKED, first, message=message, message_ago_s=ago, lines=lines)
     refused = max(last.refused_count, len(last.refused))
     later = ago is not None and ago <= last.ago_seconds + WRITTEN_LATE_S
-    if not refused or (said is not None and not said.ours and later):
-        return Blame(Kind.NOT_OURS, NOTHING, said=said, said_ago_s=ago, lines=lines)
-    kept = tuple(_kept(one, facts) for one in last.refused[:NODES_LOOKED_AT])
+    if not refused or (message is not None and not message.refused and later):
+        return Blame(Kind.NOT_BLOCKED, NOT_THE_CAUSE, message=message, message_ago_s=ago, lines=lines)
+    nodes = tuple(_refused_at(one, facts) for one in last.refused[:NODES_SHOWN])
     if last.passed and not last.nominated:
         let = f"{count(last.passed, 'node')} that would take it {'was' if last.passed == 1 else 'were'} let through"
         first = f"readygate does not hold it: {let}; {spoken(refused)} {'was' if refused == 1 else 'were'} not."
-        return Blame(Kind.NOT_OURS, first, kept, refused, lines=lines)
-    same = said if said is not None and said.ours == refused else None
+        return Blame(Kind.NOT_BLOCKED, first, nodes, refused, lines=lines)
+    same = message if message is not None and message.refused == refused else None
     still = refused - max(last.open_count, sum(one.node_open for one in last.refused))
     waited = _pending(facts)
     if not still:
         them = "it" if refused == 1 else "them"
-        first = f"{waited} {_would(refused, last)}; readygate has opened {them} since: kube-scheduler tries it again."
-        return Blame(Kind.NOT_OURS, first, kept, refused, same, ago, lines)
+        first = f"{waited} {_would(refused, last)}; readygate has opened {them} since: kube-scheduler retries the pod."
+        return Blame(Kind.NOT_BLOCKED, first, nodes, refused, same, ago, lines)
     return Blame(
-        Kind.OURS,
+        Kind.BLOCKED,
         f"{waited} {_would(still, last)}; readygate keeps it off{_all(still)}.",
-        kept,
+        nodes,
         refused,
         same,
         ago,
@@ -232,7 +243,7 @@ def _asked(facts: Facts, last: Attempt, said: Said | None) -> Blame:
     )
 
 
-def _pending(facts: Facts) -> str:
+def _pending(facts: PodFacts) -> str:
     created = parse_time(facts.pod.metadata.creation_timestamp)
     waited = "" if created is None else f" for {age(facts.wall - created)}"
     return f"{facts.pod.metadata.name} has been Pending{waited}."
@@ -247,41 +258,46 @@ def _all(number: int) -> str:
     return {1: "", 2: " both"}.get(number, " all of them")
 
 
-def _ago(facts: Facts) -> float | None:
+def _ago(facts: PodFacts) -> float | None:
     at = facts.pod.message_at
     return None if at is None else max(0.0, facts.wall - at)
 
 
-def _kept(refused: RefusedNode, facts: Facts) -> Kept:
-    told = facts.nodes.get(refused.node)
-    node = told.node if told is not None else None
+def _refused_at(refused: RefusedNode, facts: PodFacts) -> RefusedAt:
+    answer = facts.nodes.get(refused.node)
+    node = answer.node if answer is not None else None
     decisions = node.gates if node is not None else ()
-    mine = next((one for one in decisions if one.gate == refused.gate), None)
+    decision = next((one for one in decisions if one.gate == refused.gate), None)
     whom = next((gate.for_ for gate in facts.gates.gates if gate.gate == refused.gate), "") if facts.gates else ""
-    if refused.node_open or mine is None:
+    if refused.node_open or decision is None:
         since = "" if refused.since_seconds is None else f" {age(refused.since_seconds)}"
         state = "open again" if refused.node_open else f"closed{since}"
-        return Kept(
-            refused.node, state, "" if refused.node_open else _alone(refused), "", refused.gate, refused.node_open
+        return RefusedAt(
+            refused.node,
+            state,
+            "" if refused.node_open else _cause_of_reason(refused),
+            "",
+            refused.gate,
+            refused.node_open,
         )
-    words = words_of(mine, node.heartbeat_age_seconds if node is not None else None)
-    also = tuple(one.gate for one in decisions if one is not mine and _closes(one))
-    state = f"{words.state} for {whom or 'it'} {age(mine.since_seconds)}"
-    return Kept(refused.node, state, words.because, words.opens_when, refused.gate, also=also)
+    words = words_of(decision, node.heartbeat_age_seconds if node is not None else None)
+    also = tuple(one.gate for one in decisions if one is not decision and _closes(one))
+    state = f"{words.state} for {whom or 'it'} {age(decision.since_seconds)}"
+    return RefusedAt(refused.node, state, words.cause, words.opens_when, refused.gate, also=also)
 
 
-def _alone(refused: RefusedNode) -> str:
-    return words_of(DecisionTold(open=False, reason=refused.reason, verdict=refused.reason)).because
+def _cause_of_reason(refused: RefusedNode) -> str:
+    return words_of(DecisionTold(open=False, reason=refused.reason, verdict=refused.reason)).cause
 
 
 def _closes(decision: DecisionTold) -> bool:
     return decision.armed and not decision.open and decision.severity == "gate"
 
 
-def _words(facts: Facts, said: Said | None) -> tuple[str, ...]:
-    """kube-scheduler's own, where they count no nodes: a plugin that failed later, as one that binds volumes."""
+def _uncounted(facts: PodFacts, parsed: SchedulerMessage | None) -> tuple[str, ...]:
+    """kube-scheduler's message if it counts no nodes, as when the plugin that binds volumes failed."""
     message = facts.pod.message
-    return (f"kube-scheduler says: {one_line(message)}",) if message and said is None else ()
+    return (f"kube-scheduler reports: {one_line(message)}",) if message and parsed is None else ()
 
 
 def _shadow(last: Attempt) -> tuple[str, ...]:
@@ -289,21 +305,21 @@ def _shadow(last: Attempt) -> tuple[str, ...]:
     if not number:
         return ()
     gates = ", ".join(sorted({one.gate for one in last.shadow}))
-    return (f"Gate {gates} is in shadow: armed, it would have kept it off {count(number, 'node')}.",)
+    return (f"Gate {gates} is in shadow: if armed, it would have kept the pod off {count(number, 'node')}.",)
 
 
-def _brakes(gates: GatesTold | None) -> tuple[str, ...]:
-    found = brakes(gates)
+def _limits(gates: GatesTold | None) -> tuple[str, ...]:
+    found = limits_in_force(gates)
     if gates is None:
         return ()
     return (f"In force: {'; '.join(found)}.",) if found else ("No cap, pause or storm is in force.",)
 
 
-def _unanswered(facts: Facts) -> tuple[str, ...]:
-    told = [one for one in facts.heard.answers.values() if _is_of(one, facts.pod)]
-    answered, not_so = sum(one.attempts for one in told), sum(one.unanswered for one in told)
-    if not answered + not_so:
+def _unanswered(facts: PodFacts) -> tuple[str, ...]:
+    answers = [one for one in facts.replies.answers.values() if _is_about(one, facts.pod)]
+    answered, failed = sum(one.attempts for one in answers), sum(one.unanswered for one in answers)
+    if not answered + failed:
         return ()
-    why = next((f" (the last time: {one.unanswered_why})" for one in told if one.unanswered_why and not_so), "")
-    calls = f"{answered:,} of {count(answered + not_so, 'scheduler call')} for this pod"
-    return (f"{calls} {'was' if answered + not_so == 1 else 'were'} answered{why}.",)
+    cause = next((f" (last failure: {one.unanswered_why})" for one in answers if one.unanswered_why and failed), "")
+    calls = f"{answered:,} of {count(answered + failed, 'scheduler call')} for this pod"
+    return (f"{calls} {'was' if answered + failed == 1 else 'were'} answered{cause}.",)

@@ -31,8 +31,8 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def module_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+def module_of(path: Path, root: Path = ROOT) -> str:
+    return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
 
 
 def circles(paths: Iterable[Path]) -> list[str]:

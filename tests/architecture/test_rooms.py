@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from extender.policy import reasons
+from tests.architecture import rooms
 from tests.architecture.source import ROOT, circles, imports, name_of
 
 PACKAGES = ("component", "kube", "agent", "extender", "cli")
@@ -29,21 +30,48 @@ def imported_by(name: str) -> list[str]:
     ]
 
 
-PURE_ROOMS = [path for path in PRODUCT if PURE.search(ast.get_docstring(ast.parse(path.read_text())) or "")]
+PURE_MODULES = [path for path in PRODUCT if PURE.search(ast.get_docstring(ast.parse(path.read_text())) or "")]
 
 
-@pytest.mark.parametrize("room", PURE_ROOMS, ids=name_of)
+@pytest.mark.parametrize("room", PURE_MODULES, ids=name_of)
 def test_a_room_that_calls_itself_pure_knows_no_clock_no_lock_no_socket_no_file_and_no_log(room: Path) -> None:
     assert {name for name in imports(room) if name.split(".")[0] in IMPURE} == set()
 
 
 def test_the_rooms_that_decide_call_themselves_pure() -> None:
     decide = {"agent/prober/decide.py", "agent/status/conditions.py", "extender/policy/verdict.py", "kube/watching.py"}
-    assert decide - {name_of(path) for path in PURE_ROOMS} == set()
+    assert decide - {name_of(path) for path in PURE_MODULES} == set()
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circles(PRODUCT) == []
+
+
+@pytest.mark.parametrize(("part", "most_rooms", "most_floors", "most_arrows"), [("cli", 12, 6, 40)])
+def test_a_part_keeps_its_size_and_no_two_rooms_import_each_other(
+    part: str, most_rooms: int, most_floors: int, most_arrows: int
+) -> None:
+    arrows = rooms.arrows_of(part)
+    assert (len(arrows) <= most_rooms, rooms.floors(arrows) <= most_floors) == (True, True), rooms.lines([part])
+    assert (sum(map(len, arrows.values())) <= most_arrows, rooms.mutual(arrows)) == (True, []), rooms.lines([part])
+
+
+def test_rooms_floors_and_arrows_are_counted_by_folder(tmp_path: Path) -> None:
+    files = {
+        "top": "from part.left import a\n",
+        "left/__init__": "import part.top\n",
+        "left/a": "from part.right.deep import b\nfrom part.left import c\n",
+        "left/c": "",
+        "right/deep/b": "from part import low\nimport part.left.c\n",
+        "low": "import os\n",
+    }
+    for name, text in files.items():
+        (tmp_path / "part" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "part" / f"{name}.py").write_text(text)
+    assert rooms.lines(["part"], tmp_path) == [
+        "part         4 rooms   3 floors    4 arrows",
+        "part       part.left and part.right import each other",
+    ]
 
 
 def test_only_the_kubeconfig_room_imports_the_package_kubernetes() -> None:
@@ -51,7 +79,7 @@ def test_only_the_kubeconfig_room_imports_the_package_kubernetes() -> None:
 
 
 def test_only_the_port_forward_of_the_command_line_imports_websocket() -> None:
-    assert imported_by("websocket") == ["cli/portforward.py"]
+    assert imported_by("websocket") == ["cli/shared/port_forward.py"]
 
 
 @pytest.mark.parametrize("package", ["agent", "tests", "tools", "images", "scripts"])

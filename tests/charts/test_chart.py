@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from agent import settings as agent_settings
-from cli.sweep import TEST_POD
+from cli.sweep.command import TEST_POD
 from extender import settings as extender_settings
 from kube import contract
 from tests.charts import documents, manifests

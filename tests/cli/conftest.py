@@ -1,10 +1,10 @@
-"""What the commands run against."""
+"""Fixtures: a scripted cluster with extenders, and a fake API server."""
 
 import time
 
 import pytest
 
-from tests.cli.ordering import NAMESPACE, WALL
+from tests.cli.orders.ordering import NAMESPACE, WALL
 from tests.cli.served import Cluster, serving
 from tests.extender.builders import node_json
 from tools.fakes.api_server import FakeApiServer
@@ -13,7 +13,7 @@ from tools.kit import kubeconfig
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path, monkeypatch):
-    """Nobody's own kubeconfig, terminal or colours."""
+    """Hides the kubeconfig, terminal and colours of the user who runs the tests."""
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "COLUMNS", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -41,7 +41,7 @@ def in_utc(monkeypatch):
 
 @pytest.fixture
 def api(tmp_path, monkeypatch, in_utc):  # noqa: ARG001
-    """Nodes n-1 to n-3, two of them in the pool gpu; nobody has ordered anything."""
+    """Nodes n-1 to n-3, two of them in the pool gpu; no orders."""
     with FakeApiServer() as api:
         api.put({"kind": "Namespace", "metadata": {"name": NAMESPACE}})
         for number, pool in enumerate(("gpu", "gpu", "web"), start=1):

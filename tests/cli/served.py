@@ -1,4 +1,4 @@
-"""A cluster as the command sees it: an API server that forwards ports of scripted extenders, in one HTTP server."""
+"""A scripted cluster in one HTTP server: an API server that forwards ports of scripted extenders."""
 
 import http.server
 import json
@@ -32,7 +32,7 @@ def encoded(value):
 
 
 def status_of(code, reason, message):
-    """A refusal of the API server's."""
+    """A refusal by the API server."""
     body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
     return code, json.dumps(body).encode()
 
@@ -46,7 +46,7 @@ class Extender:
     def __init__(self, name, host="control-1", **answers):
         self.name, self.host, self.delay_s = name, host, 0.0
         self.forward = lambda handler: portforward.forward(handler, self._connect)
-        self.forwards = []  # headers of each request for one
+        self.forwards = []  # headers of each request for a port-forward
         self.queries = []  # of all requests, in their order
         self.answers = {path: {**HEAD, **one} if isinstance(one, dict) else one for path, one in answers.items()}
         self.requests = []
@@ -86,7 +86,7 @@ class Extender:
 
 
 class Cluster:
-    """objects: path -> JSON, (status, bytes), or a function of the handler. All is asked of `url`."""
+    """objects: path -> JSON, (status, bytes), or a function of the handler. The server listens at `url`."""
 
     def __init__(self):
         self.extenders = []
@@ -115,7 +115,7 @@ class Cluster:
 
 class _Server(http.server.ThreadingHTTPServer):
     def handle_error(self, *_):
-        """Clients go away when their deadline is over."""
+        """Ignores errors of clients that left at their deadline."""
 
 
 def handler_of(answer):

@@ -1,4 +1,4 @@
-"""The commands as a person runs them: exit code, standard output, standard error."""
+"""The commands as processes: exit codes, standard output, standard error."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tools.kit import kubeconfig
 
 
 class Server:
-    """An extender that says one thing, whatever it is asked."""
+    """An extender that gives the same answer to every request."""
 
     answer = b""
     url = ""
@@ -28,7 +28,7 @@ def server():
 
 
 def piped(server, shell_words, **environ):
-    """The command in a shell, its standard output as `shell_words` say."""
+    """Runs the command in a shell. shell_words: the redirection of its output."""
     command = f"{sys.executable} -m cli status --server {server.url} -a {shell_words}"
     done = subprocess.run(command, shell=True, env=os.environ | environ, capture_output=True, timeout=100, check=False)  # noqa: S602
     return done.returncode, done.stdout, done.stderr
@@ -39,24 +39,24 @@ def test_a_full_disk_is_one_line(server):
     code, _, err = piped(server, "> /dev/full")
     assert (code, err) == (
         1,
-        b"readygate: cannot write to standard output: No space left on device; give it room\n",
+        b"readygate: cannot write to standard output: No space left on device; free disk space, or write elsewhere\n",
     )
 
 
-def test_a_reader_that_has_had_enough_is_no_error(server):
+def test_a_closed_pipe_is_no_error(server):
     server.answer = json.dumps({**HEAD, "nodes": [OPEN] * 5000}).encode()
     assert piped(server, "| head -1")[::2] == (0, b"")
 
 
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&-"])
-def test_a_stream_that_is_closed_takes_no_exit_code_away(server, closed):
-    """As where a script wants that alone."""
+def test_a_closed_stream_keeps_the_exit_code(server, closed):
+    """A script may want only the exit code."""
     server.answer = json.dumps({**HEAD, "notAnswering": "stale", "nodes": [OPEN]}).encode()
     code, out, err = piped(server, closed)
     assert (3, b"", "1>" in closed) == (code, err, not out)
 
 
-def test_a_terminal_that_knows_only_ascii(server):
+def test_an_ascii_terminal_gets_replacement_characters(server):
     server.answer = json.dumps(
         {**HEAD, "nodes": [OPEN | {"open": False, "reason": "r", "evidence": "Fehler: \u00fc"}]}
     ).encode()
@@ -72,7 +72,7 @@ def test_a_terminal_that_knows_only_ascii(server):
         pytest.param("cap: {gate: 101%}", 2, 'extender.yaml: cap.gate: is the text "101%", allowed: ', id="a bad cap"),
     ],
 )
-def test_lint(tmp_path, capsys, text, code, expected):
+def test_lint_accepts_valid_files_and_names_errors(tmp_path, capsys, text, code, expected):
     path = tmp_path / "extender.yaml"
     path.write_text(text)
     assert main(["lint", str(path)]) == code
@@ -82,26 +82,26 @@ def test_lint(tmp_path, capsys, text, code, expected):
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["status", "-o", "xml"], ["lint"]])
-def test_wrong_usage(capsys, arguments):
+def test_wrong_usage_exits_with_2(capsys, arguments):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert (caught.value.code, "usage: readygate" in capsys.readouterr().err) == (2, True)
 
 
-def test_help_tells_the_exit_codes(capsys):
+def test_help_lists_the_exit_codes(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
-    assert "3    nobody can know" in capsys.readouterr().out
+    assert "3    unknown" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["status"])
-def test_each_command_tells_its_own_exit_codes(capsys, command):
+def test_help_of_a_command_lists_its_exit_codes(capsys, command):
     with pytest.raises(SystemExit):
         main([command, "--help"])
     assert "exit codes:\n  0    " in capsys.readouterr().out
 
 
-def test_as_kubectls_plugin_it_calls_itself_so(capsys, monkeypatch):
+def test_the_kubectl_plugin_shows_its_own_name(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["/usr/bin/kubectl-readygate"])
     with pytest.raises(SystemExit):
         main(["--help"])
@@ -109,7 +109,7 @@ def test_as_kubectls_plugin_it_calls_itself_so(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(("stop", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_watch_tells_what_changes_and_ends_cleanly(server, stop, code):
+def test_a_watch_writes_changes_and_ends_cleanly(server, stop, code):
     server.answer = json.dumps({**HEAD, "nodes": [OPEN]}).encode()
     command = [sys.executable, "-m", "cli", "status", "--watch", "--server", server.url]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watching:
@@ -138,14 +138,14 @@ def test_a_watch_tells_what_changes_and_ends_cleanly(server, stop, code):
         ["lift", "a"],
         ["orders"],
         ["doctor"],
-        ["record", "new.tape"],
+        ["record", "new.recording"],
         ["unregistered", "a/b"],
         ["sweep"],
     ],
     ids=" ".join,
 )
 @pytest.mark.parametrize("server", ["", "http://127.0.0.1:1"], ids=["no kubeconfig", "an API server that is not there"])
-def test_an_exit_code_is_one_that_help_tells(capsys, monkeypatch, tmp_path, command, server):
+def test_every_exit_code_is_listed_by_help(capsys, monkeypatch, tmp_path, command, server):
     monkeypatch.chdir(tmp_path)
     if server:
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig.write(tmp_path / "k", server=server)))

@@ -1,4 +1,4 @@
-"""What docs/why.md and the README show of `readygate` is what it prints: each command is run, each block compared."""
+"""`readygate` prints what docs/why.md and the README show. Each command is run, each block compared."""
 
 import re
 import shlex
@@ -24,9 +24,9 @@ from extender.web.report import (
     NodeVerdicts,
     RefusedPod,
 )
-from tests.cli import test_why_pod, test_why_unheard
-from tests.cli.blaming import LAST, MESSAGE, NODES, WALL, closed, encoded_pod, node, told
 from tests.cli.served import Extender
+from tests.cli.why import test_pod_page, test_unanswered
+from tests.cli.why.blaming import LAST, MESSAGE, NODES, WALL, closed, encoded_pod, node, told
 from tools.kit import kubeconfig
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +35,7 @@ PROGRAM = "$ kubectl readygate "
 
 
 def shown(text):
-    """(command, what is printed) of each console block that is about our command."""
+    """(command, output) of each documented call of `kubectl readygate`."""
     found = []
     for block in re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         for part in re.split(r"^(?=\$ )", block, flags=re.MULTILINE):
@@ -58,7 +58,7 @@ PODS_OF_GPU = "pods that request nvidia.com/gpu"
 
 
 def answers():
-    """What each of two extenders says: path -> the body."""
+    """The answers of each of two extenders, by path."""
     gpu_03 = node("gpu-03", GPU_03, BASE)
     w_090 = node("w-090", BASE, msgspec.structs.replace(DNS, armed=False)).node
     others = [node(f"w-{number:03}", BASE).node for number in range(9)]
@@ -99,7 +99,7 @@ def answers():
 
 @pytest.fixture
 def documented(cluster, tmp_path, monkeypatch):
-    """A terminal of 104 columns, at one moment, of a user whose cluster is called prod-eu1."""
+    """A terminal of 104 columns at a fixed time, with a cluster named prod-eu1."""
     file = kubeconfig.write(tmp_path / "k", server=cluster.url, user=kubeconfig.token_user("secret"))
     file.write_text(file.read_text().replace("testbed", "prod-eu1"))
     monkeypatch.setenv("KUBECONFIG", str(file))
@@ -115,26 +115,26 @@ def documented(cluster, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("typed", "expected"), SHOWN)
 @pytest.mark.usefixtures("documented")
-def test_what_is_shown_is_what_is_printed(capsys, typed, expected):
+def test_documented_output_is_what_is_printed(capsys, typed, expected):
     main(shlex.split(typed.removeprefix(PROGRAM)))
     written = capsys.readouterr()
     assert (expected, "") == (written.out, written.err)
 
 
-def test_the_readme_shows_first_why_a_pod_waits():
+def test_the_readme_shows_why_pod_first():
     first = re.search(r"^```\w*\n(.*?)\n", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert first is not None
     assert first[1] == "$ kubectl readygate why pod team-a/train-7"
 
 
-# Two tests of test_why_pod.py put these before each of their rows.
-PREFIXES = re.compile(r"^(train-7 has been Pending for 4m12s\. |kube-scheduler has not asked us about it: )")
+# Two tests of test_pod_page.py put these before each of their rows.
+PREFIXES = re.compile(r"^(train-7 has been Pending for 4m12s\. |kube-scheduler has not asked readygate about it: )")
 
 
-def test_each_documented_first_sentence_is_one_of_a_test():
+def test_each_documented_answer_is_tested():
     table = WHY.partition("| the answer begins |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| `(.+?)`", table, re.MULTILINE)
-    files = "".join(Path(file.__file__).read_text() for file in (test_why_pod, test_why_unheard))
-    tests = re.sub(r'"\s+f?"', "", files).replace("{BLIND}", test_why_pod.BLIND)
+    files = "".join(Path(file.__file__).read_text() for file in (test_pod_page, test_unanswered))
+    tests = re.sub(r'"\s+f?"', "", files).replace("{BLIND}", test_pod_page.BLIND)
     assert len(rows) == 10
     assert [row for row in rows if PREFIXES.sub("", row) not in tests] == []

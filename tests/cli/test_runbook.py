@@ -1,4 +1,4 @@
-"""What the runbook and the alerts tell people to type is taken by the commands as it stands."""
+"""The commands in the runbook and the alerts are accepted."""
 
 import re
 import shlex
@@ -23,19 +23,19 @@ TYPED = sorted(
 
 
 @pytest.mark.parametrize(("page", "command"), TYPED)
-def test_a_command_of_ours_is_taken(page, command):
+def test_documented_commands_are_accepted(page, command):
     words = shlex.split(command.replace("{{ $labels.node }}", "NODE"))
     if page == "alerts" and words == ["why", "node"]:
         words.append("NODE")
     arguments = parser().parse_args(words)
     if words[0] == "lift":
-        assert arguments.ids, "it has to name an order"
+        assert arguments.ids, "it must name an order"
     if words[0] == "exempt":
-        assert arguments.lasts, "what it opens would stay open until somebody remembers"
+        assert arguments.lasts, "without an end the node stays open"
 
 
 @pytest.mark.parametrize("page", [text.stem for text in TEXTS if text.suffix == ".md"])
-def test_a_log_is_asked_for_with_its_pod_and_namespace(page):
+def test_documented_log_commands_name_pod_and_namespace(page):
     text = (ROOT / "docs" / "runbook" / f"{page}.md").read_text()
     for command in re.findall(r"`(kubectl[^`]* logs [^`]*)`", text):
         assert "-n readygate-system" in command

@@ -305,7 +305,8 @@ def test_stop_unblocks_a_turn_that_waits_and_lets_it_end_its_work(made: Callable
     assert ["turn", "end"] == journal
 
 
-def test_stop_does_not_wait_for_a_turn_that_hangs(made: Callable[..., Loop]) -> None:
+def test_stop_does_not_wait_for_a_turn_that_hangs(made: Callable[..., Loop], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     inside, go_on = threading.Event(), threading.Event()
 
     def turn() -> float:
@@ -319,6 +320,7 @@ def test_stop_does_not_wait_for_a_turn_that_hangs(made: Callable[..., Loop]) -> 
     began = time.monotonic()
     loop.stop()
     assert time.monotonic() - began < SOON_S / 2
+    assert "thread did not end in time" in caplog.text
     go_on.set()
 
 

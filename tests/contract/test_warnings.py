@@ -9,8 +9,8 @@ import pytest
 
 from agent.checks.health import condition_message, node_health
 from agent.wire.condition import condition_patch
-from cli.layout import text_of
-from cli.pages.status import Status, page
+from cli.shared.layout import text_of
+from cli.status.page import Status, render
 from extender.cluster.objects import ConfigMap
 from extender.outlets.standing import standing_of
 from extender.services import Services
@@ -47,7 +47,7 @@ def screen(made: Services) -> str:
     snapshot = made.board.snapshot
     told = [node_told(snapshot, name, one, {}, time.monotonic()) for name, one in merged(snapshot).items()]
     read = msgspec.json.decode(msgspec.json.encode(NodeVerdicts(not_answering="", nodes=told)), type=NodeVerdicts)
-    drawn = text_of(page(Status("", read, None, 1, 1), 200))
+    drawn = text_of(render(Status("", read, None, 1, 1), 200))
     return next((" ".join(line.split()) for line in drawn.splitlines() if line.startswith("n1")), "")
 
 

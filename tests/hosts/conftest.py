@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from images.build import TAG, readygate_image
-from images.commands import BuildError
 from tools.kit.ability import cannot_run
+from tools.kit.commands import BuildError
 from tools.testbed.hosts.errors import HostsError
 from tools.testbed.hosts.hosts import Hosts, obstacle
 from tools.testbed.hosts.layout import Layout, chosen

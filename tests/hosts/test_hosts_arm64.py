@@ -1,12 +1,11 @@
-"""The image for arm64, run: by an emulator of its processor, on a machine that is none.
+"""The arm64 image runs: every module is loaded, the agent runs checks, the extender answers a filter call.
 
-Needs no hosts, but what builds the image, and a kernel on which that is unseen (`tools.testbed.hosts.emulator`).
+It runs in an emulator, so any machine will do. It needs no hosts, but the packages that build the image, and Linux 6.7
+(`tools.testbed.hosts.emulator`).
 """
 
-import io
 import json
 import subprocess
-import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,7 +22,7 @@ from tools.kit.child import Child
 from tools.testbed.hosts import emulator
 
 pytestmark = pytest.mark.usefixtures("able")
-# Each module of ours, and what they need: a library for another machine, or one that is too old, is found here.
+# Imports each module of readygate with its libraries: a library for another machine, or a missing one, fails here.
 _IMPORTS = """
 import importlib, pathlib, platform
 import grpc, msgspec, httptools, yaml, flask, gunicorn, ssl, ctypes
@@ -41,7 +40,7 @@ print(platform.machine(), len(names) > 300)
 CHECKS = [
     {"name": "shell", "exec": {"command": ["sh", "-c", 'test "$(uname -m)" = aarch64']}},
     {"name": "cni", "cni": {"confDir": "/tmp/net.d", "binDirs": ["/usr/bin"], "internalLoopback": True}},
-    {"name": "files", "pressure": {"look": ["files"]}},  # which nobody beside us uses up
+    {"name": "files", "pressure": {"look": ["files"]}},  # no other process uses them up
 ]
 
 
@@ -51,9 +50,8 @@ def root():
     if reason := emulator.obstacle():
         cannot_run(reason)
     with TemporaryDirectory(prefix="readygate-arm64-") as folder:
-        for tar in build.parts("arm64", build.origin()[0], print).tars.values():
-            with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
-                build.unpack(archive, Path(folder))
+        for layer in build.image_of("arm64", print)[0].layers:
+            subprocess.run(["tar", "--extract", "--gzip", f"--directory={folder}"], input=layer.blob, check=True)
         yield Path(folder)
 
 
@@ -75,11 +73,11 @@ def test_every_entry_point_starts(run, program):
     assert (0, True) == (code, "usage: readygate" in said), said
 
 
-def test_all_that_is_in_it_can_be_loaded(run):
+def test_every_module_can_be_imported(run):
     assert (0, "aarch64 True\n") == run("python3", "-c", _IMPORTS)
 
 
-def test_the_agent_takes_its_settings_and_runs_each_check(root, run):
+def test_the_agent_reads_its_settings_and_runs_each_check(root, run):
     """One of them in a shell, one in a child process of Python."""
     (root / "tmp" / "net.d").mkdir()
     network = {"cniVersion": "1.0.0", "name": "pods", "plugins": [{"type": "true"}]}
@@ -116,7 +114,7 @@ class Emulated(Asked):
         return self.config
 
 
-def test_the_extender_gives_verdicts_on_what_an_api_server_tells(root, tmp_path):
+def test_the_extender_answers_by_the_pods_of_an_api_server(root, tmp_path):
     authority = make_authority(tmp_path)
     account = root / "tmp" / "account"
     account.mkdir()

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from images.wheels import ROOT, source_files
+from images.python import ROOT, source_files
 from tests.hosts.waiting import wait_until
 
 # One pod on each of two nodes prints this page; a pod for each line would cost a sandbox each.

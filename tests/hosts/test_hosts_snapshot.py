@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from images.cache import cache_folder
 from tests.hosts.test_hosts_crash import nothing_is_left, read
+from tools.kit.cache import cache_folder
 from tools.kit.pid import ProcessId
 from tools.kit.waiting import wait_until
 

@@ -170,7 +170,7 @@ def test_the_documented_way_from_install_to_removal(cluster, asked, begun):
     rights = [may(api, "list", "pods"), *(may(api, verb, "pods", "portforward") for verb in ("create", "get"))]
     assert [True] * 3 == rights
     assert [False] * 2 == [may(api, "get", "pods", "proxy"), may(api, "get", "secrets")]
-    assert "kube-scheduler still asks" in run_as_its_kubelet(api, pod, looks(pod, people))
+    assert "kube-scheduler still calls" in run_as_its_kubelet(api, pod, looks(pod, people))
     code, said = ended(refused)
     assert (True, True) == (code != 0, "readygate-uninstall" in said), said
     assert period_s() == 2, "nothing was removed"
@@ -179,7 +179,7 @@ def test_the_documented_way_from_install_to_removal(cluster, asked, begun):
     mark(api, node)
     removed = begun(REMOVE)
     pod = bound_pod(api, "readygate-uninstall", but=pod["metadata"]["name"])
-    assert "no kube-scheduler asks" in run_as_its_kubelet(api, pod, looks(pod, people))
+    assert "no kube-scheduler calls" in run_as_its_kubelet(api, pod, looks(pod, people))
     pod = bound_pod(api, "readygate-sweep")
     assert "swept: 1 node, and namespace" in run_as_its_kubelet(api, pod, sweeps(pod, cluster.plane))
     code, said = ended(removed)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from cli.doctor.configz_reader import UnreadError, read_configz
 from cli.doctor.examine import examine
 from cli.doctor.facts import Loaded, Scheduler
-from cli.doctor.tunnel import UnreadError, read_configz
 from extender import settings
 from kube.auth import Connection
 from tests.cli.doctor.facts import FACTS

@@ -90,7 +90,7 @@ def test_a_gate_in_shadow_refuses_when_it_is_armed_and_no_longer_when_it_is_disa
     cluster.add_health_pods([bad], ready=False)
     extender = cluster.start_extender(gate={"enforcement": "shadow"})
     told_after(extender.port, bad, is_open=True)
-    assert "goes before it" not in run("arm", "--gate", "health")
+    assert "takes precedence" not in run("arm", "--gate", "health")
     told_after(extender.port, bad, is_open=False)
     told_after(extender.port, good, is_open=True)
     run("disarm", "--gate", "health")

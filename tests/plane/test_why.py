@@ -51,7 +51,7 @@ def asking_for(cpu: str) -> dict[str, Any]:
 
 
 def kept(document: dict[str, Any]) -> set[str]:
-    return {one["node"] for one in document["kept"]}
+    return {one["node"] for one in document["nodes"]}
 
 
 @pytest.fixture
@@ -86,24 +86,24 @@ def test_the_story_of_pods_that_wait(cluster: Cluster, teller):
     for name in ("ours", "both", "others"):
         cluster.wait_refused(name)
 
-    code, ours = wait_for(lambda: ready(told.why("ours"), "ours"), timeout_s=60)
-    assert (1, "ours", {closed[0]}) == (code, ours["answer"], kept(ours))
+    code, ours = wait_for(lambda: ready(told.why("ours"), "blocked"), timeout_s=60)
+    assert (1, "blocked", {closed[0]}) == (code, ours["answer"], kept(ours))
     assert ours["first"].endswith("One node would take it now; readygate keeps it off.")
 
     code, both = told.why("both")
-    assert (1, "ours", set(closed)) == (code, both["answer"], kept(both))
+    assert (1, "blocked", set(closed)) == (code, both["answer"], kept(both))
     assert both["first"].endswith("Two nodes would take it now; readygate keeps it off both.")
-    assert [{"nodes": 1, "text": "Insufficient cpu", "ours": False}] == [
-        reason for reason in both["scheduler"] if not reason["ours"]
+    assert [{"nodes": 1, "text": "Insufficient cpu", "readygate": False}] == [
+        reason for reason in both["scheduler"] if not reason["readygate"]
     ]
     code, page = told.run_by_kubectl("why", "pod", "default/both")
     assert code == 1
-    assert "The other 1 is not ours: 1 Insufficient cpu (kube-scheduler, " in page
-    assert "  look closer: kubectl readygate why node " in page
+    assert "The other 1 is unrelated to readygate: 1 Insufficient cpu (kube-scheduler, " in page
+    assert "  details: kubectl readygate why node " in page
 
     code, others = told.why("others")
-    assert (0, "notOurs", []) == (code, others["answer"], others["kept"])
-    assert others["first"] == "readygate has nothing to do with it: no node it closed would have taken this pod."
+    assert (0, "notBlocked", []) == (code, others["answer"], others["nodes"])
+    assert others["first"] == "readygate is not the cause: no node that it closed would have taken this pod."
 
     code, bound = told.why("bound")
     assert (0, "notPending") == (code, bound["answer"])
@@ -154,5 +154,5 @@ def test_a_gate_in_shadow_keeps_no_pod_waiting_and_tells_what_it_would_have_done
     code, document = told.why("shadowed")
     assert (0, "notPending", True) == (code, document["answer"], document["first"].endswith(f"{nodes[0]} is open."))
     code, out = wait_for(lambda: found if (found := told.run("impact"))[0] else None, timeout_s=60)
-    assert (1, True) == (code, out.startswith("Armed, gate health would close 2 nodes now, 2 at most at once"))
+    assert (1, True) == (code, out.startswith("If armed, gate health would close 2 nodes now, 2 at most at once"))
     assert told.run("status")[0] == 0

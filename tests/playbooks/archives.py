@@ -4,10 +4,10 @@ import io
 import json
 import tarfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from images import oci
-from images.tree import file, to_tar
 
 AGENT = "usr/local/bin/readygate-agent"
 CONFIG = {"Env": ["PATH=/usr/local/bin", "PYTHONUNBUFFERED=1"]}
@@ -15,11 +15,19 @@ CONFIG = {"Env": ["PATH=/usr/local/bin", "PYTHONUNBUFFERED=1"]}
 
 def small(path: Path, *architectures: str) -> Path:
     """With an image for each."""
-    tar = to_tar({AGENT: file(b"#!/bin/sh\n", mode=0o755)}, 0)
-    layer = oci.Layer(oci.compressed(tar), oci.digest(tar), "a layer")
-    made = [oci.Image(architecture, [layer], CONFIG, 0) for architecture in architectures]
+    made = [oci.Image(architecture, [_layer("#!/bin/sh\n")], CONFIG, 0) for architecture in architectures]
     path.write_bytes(oci.archive(made, "localhost/readygate:dev"))
     return path
+
+
+def _layer(script: str) -> oci.Layer:
+    """Whose agent is a script."""
+    with TemporaryDirectory() as name:
+        agent = Path(name, AGENT)
+        agent.parent.mkdir(parents=True)
+        agent.write_text(script)
+        agent.chmod(0o755)
+        return oci.layer("a layer", Path(name), 0)
 
 
 def with_another_agent(source: Path, target: Path, script: str) -> Path:
@@ -34,7 +42,7 @@ def with_another_agent(source: Path, target: Path, script: str) -> Path:
     index: dict[str, Any] = json.loads(blobs["index.json"])
     named = index["manifests"][0]
     manifest = json.loads(blobs["blobs/" + named["digest"].replace(":", "/")])
-    layer = oci.compressed(to_tar({AGENT: file(script.encode(), mode=0o755)}, 0))
+    layer = _layer(script).blob
     manifest["layers"].append({**manifest["layers"][0], "digest": put(layer), "size": len(layer)})
     named["digest"] = put(json.dumps(manifest).encode())
     blobs["index.json"] = json.dumps(index).encode()

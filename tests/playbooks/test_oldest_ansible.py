@@ -11,9 +11,9 @@ import sys
 import pytest
 import yaml
 
-from images.commands import BuildError
 from tests.playbooks.rendering import PLAYBOOKS, ROLES
 from tools.kit.ability import cannot_run
+from tools.kit.commands import BuildError
 from tools.lint import PLAYBOOKS as NAMES
 from tools.testbed.shared.oldest_ansible import LOCK, installed
 

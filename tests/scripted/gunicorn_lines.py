@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from images.cache import cached, key_of_file
+from tools.kit.cache import cached, key_of_file
 from tools.kit.programs import python_environ
 
 LINES = ("gunicorn 27", "gunicorn 26")

@@ -169,22 +169,49 @@ def test_no_flood_there_keeps_the_kubelets_probe_or_a_page_from_the_status_api(p
     wait_until(lambda: ask(people)[0] == 200, "a scrape", timeout_s=30)
 
 
+class SlowScrapes:
+    """Eight scrapes that send a byte at a time. A client that was refused or has lost its thread connects again."""
+
+    def __init__(self, people):
+        self._people = people
+        self._sockets = []
+
+    def send(self):
+        for sock in list(self._sockets):
+            try:
+                sock.send(b"a")
+            except OSError:
+                sock.close()
+                self._sockets.remove(sock)
+        while len(self._sockets) < 8:
+            self._sockets.append(socket.create_connection(place(self._people), timeout=5))
+            self._sockets[-1].sendall(GET[:-2] + b"X: ")
+
+    def __enter__(self):
+        self.send()
+        return self
+
+    def __exit__(self, *_exception):
+        for sock in self._sockets:
+            sock.close()
+
+
 def test_scrapes_that_never_end_leave_a_thread_to_the_status_api(people):
     """Each of them holds a thread for 15 s. A page of loopback does not wait for that."""
-    with ExitStack() as stack:
-        slow = [stack.enter_context(socket.create_connection(place(people), timeout=5)) for _ in range(8)]
-        for client in slow:
-            client.sendall(GET[:-2] + b"X: ")
-        wait_until(lambda: ask(people)[0] == 503, "no other scrape has a place", timeout_s=15)
+
+    def refused():
+        slow.send()
+        return ask(people)[0] == 503
+
+    with SlowScrapes(people) as slow:
+        wait_until(refused, "no other scrape has a place")
         for _ in range(4):
-            for client in slow:
-                with suppress(OSError):
-                    client.send(b"a")
-            connection = http.client.HTTPConnection("127.0.0.1", people.port, timeout=2)
+            slow.send()
+            connection = http.client.HTTPConnection("127.0.0.1", people.port, timeout=10)
             connection.request("GET", "/metrics")
             assert connection.getresponse().status == 200
             connection.close()
-        wait_until(lambda: ask(people)[0] == 200, "the slow ones have lost their threads", timeout_s=30)
+        wait_until(lambda: ask(people)[0] == 200, "the slow ones have lost their threads")
 
 
 @pytest.mark.parametrize(

@@ -50,9 +50,6 @@ def machine(tmp_path):
     for name in ("mmdebstrap", "go"):
         (tmp_path / "bin" / name).write_text(TOOL)
         (tmp_path / "bin" / name).chmod(0o755)
-    dpkg = tmp_path / "bin" / "dpkg-query"
-    dpkg.write_text('#!/bin/sh\nshift 2\nfor name in "$@"; do echo "$name installed"; done\n')
-    dpkg.chmod(0o755)
     (tmp_path / "modules" / "pip" / "__init__.py").touch()
     (tmp_path / "modules" / "pip" / "__main__.py").write_text(PIP)
     environ = {name: value for name, value in os.environ.items() if not name.startswith("READYGATE_KUBE")}

@@ -55,6 +55,8 @@ class Host:
         self.manifest = self.manifests / "readygate-extender.yaml"
         self.wanted = self.ours / "wanted.yaml"
         self.seen = []  # all names that were ever in the kubelet's folder
+        self.asked = 0  # answers while ENDS was running
+        self.held = False  # nothing is ready
         self._stop = threading.Event()
         self._process = None
         self._running = ""
@@ -63,8 +65,13 @@ class Host:
 
         class Answer(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
+                if host._running == ENDS:
+                    host.asked += 1
+                    if host.asked > 1:  # the program looked for the process after the first answer
+                        host._process.kill()
                 if host._running != DEAF:
-                    self.send_response(200 if host._running not in ("", BROKEN, ENDS) else 503)
+                    ready = host._running not in ("", BROKEN, ENDS) and not host.held
+                    self.send_response(200 if ready else 503)
                     self.end_headers()
 
             def log_message(self, *_):
@@ -92,10 +99,12 @@ class Host:
         return subprocess.run(command, timeout=80, check=False, env=self._environ).returncode
 
     def killed(self, revision):
-        """A run that is killed as soon as the kubelet has the manifest."""
+        """A run that is killed after the kubelet has the manifest, and before the new one is ready."""
+        self.held = True
         with subprocess.Popen(self.command(revision), env=self._environ) as killed:
             wait_until(lambda: self.running == revision, "the manifest in place", timeout_s=60)
             killed.kill()
+        self.held = False
         assert self.manifest.read_text() == revision
 
     def timer_fires(self):
@@ -156,8 +165,8 @@ class Host:
                 if self.waits and not self.mirror.exists():
                     continue
                 if found:
-                    sleep = ["sleep", "0.5" if found == ENDS else "100"]
-                    self._process = subprocess.Popen(sleep, env={"READYGATE_REVISION": found, "PATH": "/bin"})
+                    environ = {"READYGATE_REVISION": found, "PATH": "/bin"}
+                    self._process = subprocess.Popen(["sleep", "100"], env=environ)
                 self._running = found
 
     def _end(self):

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from images.commands import BuildError
 from tools.bench.figures import Figure, save, table
 from tools.bench.processes import MeasurementError
 from tools.kit.child import ProcessError
+from tools.kit.commands import BuildError
 from tools.kit.endings import EXIT_INTERRUPTED, interrupt_once
 from tools.testbed.shared.binaries import BinariesMissing
 from tools.testbed.shared.removal import LeftoverError

@@ -22,7 +22,6 @@ from typing import Any
 
 import yaml
 
-from images.commands import BuildError
 from kube import contract
 from tests.hosts.conftest import with_image
 from tests.hosts.deployment.api import AdminApi
@@ -32,6 +31,7 @@ from tests.hosts.deployment.playbook import Run
 from tools.bench.arms import ROOT
 from tools.bench.figures import Figure, save, table
 from tools.bench.processes import MeasurementError
+from tools.kit.commands import BuildError
 from tools.kit.endings import EXIT_INTERRUPTED, interrupt_once
 from tools.kit.waiting import wait_for
 from tools.testbed.hosts.errors import HostsError

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from tests.cli.served import serving
-from tests.cli.test_status_large import answers
+from tests.cli.status.test_large import answers
 from tools.bench.figures import Figure, median, spread
 from tools.bench.filter_latency import NODES
 from tools.bench.processes import MeasurementError

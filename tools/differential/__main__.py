@@ -20,7 +20,6 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_compl
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from images.commands import BuildError
 from tools.differential import coverage, gate, planted
 from tools.differential.build import driver
 from tools.differential.build_1_16 import driver_1_16
@@ -43,6 +42,7 @@ from tools.differential.planted_error import Planted
 from tools.differential.target import Target
 from tools.differential.targets import TARGETS
 from tools.kit.ability import must_run
+from tools.kit.commands import BuildError
 from tools.kit.endings import end_with_parent
 from tools.testbed.shared.binaries import BinariesMissing
 

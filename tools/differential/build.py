@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from images.cache import cache_folder, cached, key_of
-from images.commands import Progress, run
+from tools.kit.cache import cache_folder, cached, key_of
+from tools.kit.commands import Progress, run
 from tools.testbed.shared import binaries
 
 DRIVER = Path(__file__).resolve().parent / "driver"
@@ -187,7 +187,7 @@ PACKAGES = {
 
 def driver(progress: Progress = print, *, covered: bool = False) -> Path:
     """The executable; builds it when it is not cached. `covered`: one that tells what of the kubelet it has run, see
-    `coverage`. Raises binaries.BinariesMissing, images.commands.BuildError."""
+    `coverage`. Raises binaries.BinariesMissing, commands.BuildError."""
     flags = (*_FLAGS, "-cover", f"-coverpkg={','.join(_packages_covered())}") if covered else _FLAGS
     return built(Program("differential", binaries.SOURCE, sources_of(DRIVER), PACKAGES, flags), progress)
 
@@ -277,7 +277,8 @@ def cut(text: str, functions: Sequence[str]) -> str:
         bodies.append(found[0])
     body = "\n\n".join(bodies)
     imports = re.findall(r'^\t(?:(\w+) )?"(\S+)"$', text[: text.index("\n)\n")], re.MULTILINE)
-    used = [(alias, path) for alias, path in imports if re.search(rf"\b{alias or path.rpartition('/')[2]}\.", body)]
+    code = re.sub(r"//.*$", "", body, flags=re.MULTILINE)
+    used = [(alias, path) for alias, path in imports if re.search(rf"\b{alias or path.rpartition('/')[2]}\.", code)]
     needed = "\n".join(f'\t{alias} "{path}"' for alias, path in used)
     package = re.search(r"^package \w+$", text, re.MULTILINE)
     assert package is not None

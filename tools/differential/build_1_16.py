@@ -7,17 +7,58 @@ taken from the folder of the current one.
 from collections.abc import Mapping
 from pathlib import Path
 
-from images.commands import Progress
 from tools.differential.build import DRIVER, Copied, Program, built, sources_of
+from tools.kit.commands import Progress
 
 VERSION = "v1.16.15"
 FOLDER = Path(__file__).resolve().parent / "driver116"
-SHARED = ("batches.go", "prober/steps.go")
-_FLAGS = ("-trimpath", "-ldflags", f"-s -w -X main.release={VERSION}")
+SHARED = ("batches.go", "podcache/shim.go", "prober/steps.go", "prober/turning.go")
+_FLAGS = ("-trimpath", "-ldflags", f"-checklinkname=0 -s -w -X main.release={VERSION}")
 
 PACKAGES: Mapping[str, Copied] = {
-    "kubelet": Copied("pkg/kubelet", only="kubelet_pods.go", functions=("getPhase",)),
-    "prober": Copied("pkg/kubelet/prober", {r"time\.Since\(": "wallSince(", r"go w\.run\(\)": "started(w)"}),
+    "config": Copied("pkg/kubelet/config"),
+    "kubelet": Copied(
+        "pkg/kubelet",
+        only="kubelet_pods.go",
+        functions=("getPhase", "generateAPIPodStatus", "convertStatusToAPIStatus", "convertToAPIContainerStatuses"),
+    ),
+    "node": Copied(
+        "pkg/kubelet",
+        only="kubelet_node_status.go",
+        functions=(
+            "tryRegisterWithAPIServer",
+            "reconcileExtendedResource",
+            "updateDefaultLabels",
+            "reconcileCMADAnnotationWithExistingNode",
+            "initialNode",
+            "updateNodeStatus",
+            "tryUpdateNodeStatus",
+            "setNodeStatus",
+            "setLastObservedNodeAddresses",
+            "nodeStatusHasChanged",
+            "nodeConditionsHaveChanged",
+        ),
+    ),
+    "pleg": Copied(
+        "pkg/kubelet/pleg",
+        {
+            r"for pid, events := range eventsByPodID \{": (
+                "for _, pid := range inOrder(eventsByPodID) {\n\t\tevents := eventsByPodID[pid]"
+            ),
+            r"metrics\.PLEGDiscardEvents\.WithLabelValues\(\)\.Inc\(\)": "discarded++",
+        },
+    ),
+    # Of this package the cache alone: its statuses are the types of the package itself.
+    "podcache": Copied("pkg/kubelet/container", only="cache.go"),
+    "prober": Copied(
+        "pkg/kubelet/prober",
+        {
+            r"time\.Since\(": "wallSince(",
+            r"go w\.run\(\)": "started(w)",
+            r"rand\.Float64\(\)": "w.drawn(rand.Float64)",
+            r"^(\t\t// Wait for next probe tick\.\n)": r"\1\t\tw.prefers(probeTicker)\n",
+        },
+    ),
     "status": Copied("pkg/kubelet/status", {r"metav1\.Now\(\)": "metav1.NewTime(wallNow())"}),
 }
 

@@ -185,7 +185,7 @@ ERRORS = (
     Planted("status", _GENERATE, "restart_count = max(restart_count, old.restart_count)", "pass"),
     Planted("status", _GENERATE, "is ContainerPhase.EXITED and newest.exit_code == 0", "is ContainerPhase.EXITED"),
     Planted("status", _GENERATE, "1 if pod.deletion_timestamp is None else 0", "1"),
-    Planted("status", _GENERATE, "newest is None and waits and not is_sidecar(container)", "newest is None and waits"),
+    Planted("status", _GENERATE, "lost_containers_fail and not is_sidecar(container)", "lost_containers_fail"),
     Planted("status", "runtime/base.py", "if not newest.ready or newest.host_network", "if newest.host_network"),
     Planted("status", "runtime/base.py", "not self.sandboxes or not self.sandboxes[0].ready", "not self.sandboxes"),
     Planted("status", "runtime/base.py", 'if c.sandbox_id in ("", self.sandboxes[0].id)', ""),
@@ -217,7 +217,7 @@ ERRORS = (
     Planted("status", _TERMINATION, "return index + 1", "return index"),
     Planted("status", _MERGE, "float(math.floor(time_s))", "float(round(time_s))"),
     Planted("status", _MERGE, "if going_terminal and could_run:", "if could_run:"),
-    Planted("status", _MERGE, "CONDITION_READY,\n    CONDITION_INITIALIZED,", "CONDITION_READY,"),
+    Planted("status", _MERGE, "CONDITION_INITIALIZED,\n    CONDITION_POD_READY", "CONDITION_POD_READY"),
     Planted("status", _KEPT, "if kept is not None and kept.finished and not pod.static:", "if False:"),
     Planted(
         "status", _KEPT, "self._api_versions[pod.uid or uid] = kept.version", "self._api_versions[pod.uid or uid] = 0"

@@ -11,7 +11,8 @@ from tools.differential.planted_error import Planted
 
 SEED = 29
 HISTORIES = 1_200
-MORE = {"prober-1.16": 800, "status-1.16": 1_200, "http": 3_200, "node": 1_800, "plugins": 3_200, "status": 1_600}
+MORE = {"http": 3_200, "node": 1_800, "plugins": 3_200, "status": 1_600}
+MORE |= dict.fromkeys(("generate-1.16", "loops-1.16", "node-1.16", "pleg-1.16", "prober-1.16", "sources-1.16"), 800)
 """For targets whose errors are rarer, or more frequent."""
 PARTS = 2
 """Each part of a target starts a driver: the gate has fewer of them."""

@@ -8,8 +8,11 @@
 `child`: a child process with a log; `guardian`: ends it when whoever started it was killed.
 `programs`: ours, started by their command line as by anybody.
 `ports`: free ports for servers that must be told theirs.
+`commands`: runs a long command with progress and an error in one line; `cache`: folders that are built once;
+`mmdebstrap`: file systems from Debian's archive.
 `kubeconfig`: kubeconfig files for one cluster, one user, one context.
 
 Guarantees: nothing here knows how readygate decides, nothing waits without a limit, no port is given twice.
-Every ring, the testbed, the demo and the benchmark may import it; it imports none of them, and nothing of the product.
+Every ring, the testbed, the image build, the demo and the benchmark may import it; it imports none of them, and nothing
+of the product.
 """

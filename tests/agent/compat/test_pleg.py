@@ -44,3 +44,26 @@ def test_cm25_a_pod_that_was_inspected_again_is_synced(semantics: Semantics, exp
     generator.reinspect("p")
     generator._relist.relist(5.0)
     assert expected == told
+
+
+@pytest.mark.parametrize("semantics", [Semantics(), V1_16], ids=["now", "1.16"])
+def test_cm51_a_pod_without_a_sandbox_keeps_its_address(semantics: Semantics) -> None:
+    generator, runtime, _ = generator_of(semantics)
+    runtime.pods = {"p": made("p", "c1=r s1=S", ip="10.0.0.1")}
+    generator._relist.relist(5.0)
+    runtime.pods = {"p": made("p", "c1=r")}
+    generator._relist.relist(6.0)
+    assert "10.0.0.1" == generator.cache.get("p").pod.ip
+
+
+@pytest.mark.parametrize("semantics", [Semantics(), V1_16], ids=["now", "1.16"])
+def test_cm52_a_list_inspects_a_pod_once_and_none_that_has_gone(semantics: Semantics) -> None:
+    generator, runtime, _ = generator_of(semantics)
+    runtime.pods["q"] = made("q", "c2=r")
+    runtime.breaks["q"] = OSError("away")
+    runtime.inspected.clear()
+    generator._relist.relist(5.0)
+    generator._relist.relist(6.0)
+    del runtime.pods["q"]
+    generator._relist.relist(7.0)
+    assert (["q", "q"], None) == (runtime.inspected, generator.cache.get("q").error)

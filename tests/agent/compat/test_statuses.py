@@ -5,8 +5,18 @@ from dataclasses import fields, replace
 
 import pytest
 
-from agent.model import Container, ContainerTerminated, PodPhase, RestartPolicy, RestartRule
-from agent.runtime.base import RuntimeContainer, RuntimePod, Sandbox
+from agent.model import (
+    Container,
+    ContainerStatus,
+    ContainerTerminated,
+    ContainerWaiting,
+    Pod,
+    PodPhase,
+    PodStatus,
+    RestartPolicy,
+    RestartRule,
+)
+from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
 from agent.semantics import GATES, V1_16, Semantics, chosen
 from agent.status.conditions import initialized_condition, is_owned
 from agent.status.generate import Host, Inputs, generate_status
@@ -192,6 +202,75 @@ def test_cm34_cm35_cm36_cm37_cm38_these_fixes_stay_on() -> None:
         "fix_clock_that_is_set",
         "fix_exec_probes_of_ending_pods",
     }
+
+
+@BOTH
+def test_cm43_a_container_that_ran_and_is_gone(semantics: Semantics) -> None:
+    old = make_status(phase=PodPhase.RUNNING, container_statuses=(running("c", restart_count=2),))
+    for instances in ((), (instance("c", ContainerPhase.UNKNOWN, restart_count=2),)):
+        (status,) = container_statuses_of(semantics, POD, old, *instances)
+        ends = [one for one in (status.state, status.last_state) if isinstance(one, ContainerTerminated)]
+        expected = ([], 2) if then(semantics) else ([137], 3)
+        assert expected == ([end.exit_code for end in ends], status.restart_count)
+
+
+@BOTH
+def test_cm44_an_init_container_that_is_gone_while_an_app_container_runs(semantics: Semantics) -> None:
+    pod = make_pod("c", init=("i",))
+    made = generate_status(
+        Inputs(pod, runtime_of(pod, instance("c")), semantics, make_status()), lambda _pod, status: status
+    )
+    assert (PodPhase.PENDING if then(semantics) else PodPhase.RUNNING) == made.phase
+
+
+def runtime_of(pod: Pod, *instances: RuntimeContainer) -> RuntimePod:
+    return RuntimePod(pod.uid, (Sandbox(True, "127.0.1.2"),), instances)
+
+
+def container_statuses_of(
+    semantics: Semantics, pod: Pod, old: PodStatus, *instances: RuntimeContainer
+) -> tuple[ContainerStatus, ...]:
+    made = generate_status(Inputs(pod, runtime_of(pod, *instances), semantics, old), lambda _pod, status: status)
+    return made.container_statuses or ()
+
+
+@BOTH
+def test_cm46_a_created_container_waits(semantics: Semantics) -> None:
+    (status,) = container_statuses_of(semantics, POD, make_status(), instance("c", ContainerPhase.CREATED))
+    assert isinstance(status.state, ContainerWaiting)
+
+
+@BOTH
+def test_cm47_the_status_of_a_pod_past_its_deadline_is_whole(semantics: Semantics) -> None:
+    pod = replace(POD, active_deadline_s=5)
+    old = make_status(phase=PodPhase.RUNNING, start_time=NOW)
+    inputs = Inputs(pod, runtime_of(pod, instance("c")), semantics, old, Host("10.0.0.9"), wall=NOW + 6)
+    made = generate_status(inputs, lambda _pod, status: status)
+    assert (PodPhase.FAILED, "DeadlineExceeded", "10.0.0.9") == (made.phase, made.reason, made.host_ip)
+    assert "Ready" in {c.type for c in made.conditions}
+
+
+@BOTH
+def test_cm48_the_reason_of_a_pod_stays_with_its_phase(semantics: Semantics) -> None:
+    old = make_status(phase=PodPhase.FAILED, reason="Evicted", message="The node was low on memory")
+    pod = replace(POD, restart_policy=RestartPolicy.NEVER)
+    made = generate_status(Inputs(pod, runtime_of(pod, dead("c", 1)), semantics, old), lambda _pod, status: status)
+    assert ("Evicted", old.message) == (made.reason, made.message)
+
+
+@BOTH
+def test_cm49_a_failed_start_of_a_pod_that_is_being_deleted_is_not_shown(semantics: Semantics) -> None:
+    pod = replace(POD, deletion_timestamp=NOW)
+    inputs = Inputs(pod, runtime_of(pod, dead("c", 1)), semantics, start_errors={"c": ContainerWaiting("ErrImagePull")})
+    made = generate_status(inputs, lambda _pod, status: status)
+    assert [ContainerTerminated] == [type(one.state) for one in made.container_statuses or ()]
+
+
+@BOTH
+def test_cm50_a_terminal_phase_that_is_not_written_yet_stays(semantics: Semantics) -> None:
+    old = make_status(phase=PodPhase.SUCCEEDED)
+    made = generate_status(Inputs(POD, runtime_of(POD, instance("c")), semantics, old), lambda _pod, status: status)
+    assert PodPhase.SUCCEEDED == made.phase
 
 
 @BOTH

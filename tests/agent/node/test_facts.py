@@ -241,7 +241,7 @@ def test_labels_of_a_node_that_exists(present: dict[str, str], expected: dict[st
     ("one is missing", {"kubernetes.io/os": "linux"}, {"kubernetes.io/arch": "amd64"}),
     ("other", {"kubernetes.io/os": "plan9", "kubernetes.io/arch": "amd64"}, {"kubernetes.io/os": "linux"}),
 )
-def test_labels_that_each_report_puts_right(present: dict[str, str], expected: dict[str, str]) -> None:
+def test_labels_that_each_report_puts_right(present: dict[str, str], expected: dict[str, str]) -> None:  # CM56
     assert expected == required_labels(FACTS, Node("node-1", labels=present))
 
 

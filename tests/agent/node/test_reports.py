@@ -13,6 +13,7 @@ from agent.events.event import NORMAL, About, Event
 from agent.node.facts import ATTACHES
 from agent.node.found import Found
 from agent.node.registration import REPORT_S, NodeReporter
+from agent.semantics import V1_16
 from kube.client import Client
 from kube.errors import DeadlineExceeded, Forbidden, KubeError, NotFound, Unreachable
 from tests.agent.node.test_facts import FACTS, NOW
@@ -119,6 +120,7 @@ def test_n62_an_annotation_that_has_volumes_attached_goes(api: FakeApiServer, re
     [
         pytest.param(False, ["POST", "GET", "PATCH"], id="N61 one that may not be made may be there"),
         pytest.param(True, ["POST"], id="N66 with the gate it is not looked for"),
+        pytest.param(V1_16.kubelet_registration_get_on_exists_only, ["POST"], id="CM45 nor by 1.16"),
     ],
 )
 def test_a_create_that_is_forbidden(api: FakeApiServer, client: Client, gate: bool, expected: list[str]) -> None:

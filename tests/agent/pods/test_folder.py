@@ -42,7 +42,7 @@ def test_sp10_what_has_not_changed_is_the_same_pod_as_before(folder: Folder) -> 
     assert before == folder.pods()
 
 
-def test_sp11_a_broken_file_keeps_its_last_good_version(folder: Folder) -> None:
+def test_sp11_a_broken_file_keeps_its_last_good_version(folder: Folder) -> None:  # CM55, in either profile
     before = folder.pods()
     for number, content in enumerate((b"kind: [", "Permission denied", b"", b"kind: [")):
         folder.scanned({"/a": content, "/b": B}, "t", 100.0 * number)

@@ -108,7 +108,7 @@ def test_sp20_a_static_pod_without_a_mirror_gets_one(scene: Scene) -> None:
     assert [] == scene.turn()
 
 
-def test_sp20_the_mirror_is_the_pod_of_the_node(scene: Scene) -> None:
+def test_sp20_the_mirror_is_the_pod_of_the_node(scene: Scene) -> None:  # CM53, in either profile
     scene.turn()
     (body,) = scene.bodies
     owner = {"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": "node-uid", "controller": True}
@@ -190,7 +190,7 @@ def test_sp26_the_mirror_of_no_static_pod_is_deleted(scene: Scene) -> None:
     assert [DELETE] == scene.turn()
 
 
-def test_sp26_not_while_its_pod_is_being_ended(scene: Scene) -> None:
+def test_sp26_not_while_its_pod_is_being_ended(scene: Scene) -> None:  # CM54, in either profile
     scene.mirror(ONE)
     scene.put()
     scene.ending = {"default/a-node-1"}

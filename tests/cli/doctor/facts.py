@@ -1,4 +1,4 @@
-"""A cluster in which doctor finds nothing, to be spoiled by tests."""
+"""Facts of a healthy cluster, which tests change to provoke findings."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""`readygate doctor` against a cluster of scripted answers: what it reads, what it shows, how it ends."""
+"""`readygate doctor` against a scripted cluster: what it reads, what it shows, its exit codes."""
 
 import json
 import signal
@@ -50,7 +50,7 @@ NAMING = {"spec": {"template": {"spec": {"volumes": VOLUMES}}}}
 
 
 class OurPod(Extender):
-    """An extender whose pod is found both by us and by the selector of its gate."""
+    """An extender whose pod is selected as an extender and as a health pod of its gate."""
 
     def pod(self):
         return super().pod() | {
@@ -66,7 +66,7 @@ class OurPod(Extender):
 
 @pytest.fixture
 def whole(cluster):
-    """Everything is as it shall be; the scheduler is read at `url`."""
+    """A healthy cluster. `cluster.scheduler` is the URL of its kube-scheduler."""
     cluster.extenders = [OurPod("readygate-extender-a", gates={"gates": [{"gate": "health", "nodes": 10}]})]
     cluster.objects = {
         "/version": {"gitVersion": "v1.36.3"},
@@ -89,7 +89,7 @@ def doctor(capsys, *arguments):
     return code, [(one["severity"], one["name"]) for one in told["findings"] if one["name"] != "batching-off"]
 
 
-def test_all_is_well(whole, capsys):
+def test_a_healthy_cluster_has_no_findings(whole, capsys):
     assert (0, []) == doctor(capsys, "--scheduler", whole.scheduler)
 
 
@@ -105,13 +105,13 @@ def test_all_is_well(whole, capsys):
     ("no ConfigMap", CONFIGURATION, status_of(404, "NotFound", "none"), ("unknown", "configuration-unread")),
     ("an old API server", "/version", {"gitVersion": "v1.20.1"}, ("warning", "version-unsupported")),
 )
-def test_what_one_answer_leads_to(whole, capsys, path, answer, expected):
+def test_an_answer_leads_to_its_finding(whole, capsys, path, answer, expected):
     whole.objects[path] = answer
     _, found = doctor(capsys, "--scheduler", whole.scheduler)
     assert expected in found
 
 
-def test_no_extender_is_a_finding_and_no_reason_to_end(whole, capsys):
+def test_a_missing_extender_is_a_finding(whole, capsys):
     whole.extenders = []
     code, found = doctor(capsys, "--scheduler", whole.scheduler)
     assert (1, True) == (code, ("error", "no-extender") in found)
@@ -129,14 +129,14 @@ def test_no_extender_is_a_finding_and_no_reason_to_end(whole, capsys):
     [status_of(403, "Forbidden", "not you"), status_of(500, "InternalError", "etcd")],
     ids=["no right", "the API server fails"],
 )
-def test_what_could_not_be_looked_for_is_not_missing(whole, capsys, path, missed, answer):
+def test_an_unread_list_does_not_count_as_empty(whole, capsys, path, missed, answer):
     whole.objects[path] = answer
     _, found = doctor(capsys)
     names = [name for _, name in found]
     assert (False, True) == (missed in names, "unread" in names), found
 
 
-def test_static_pods_are_examined_by_a_copy_of_their_configuration(whole, capsys, tmp_path):
+def test_static_pods_are_examined_with_a_copy_of_their_configuration(whole, capsys, tmp_path):
     whole.objects[EXTENDERS] = status_of(404, "NotFound", "none")
     (copy := tmp_path / "extender.yaml").write_text("cap: {cluster: null}\n")
     found = doctor(capsys, "--scheduler", whole.scheduler, "--config", str(copy))
@@ -146,11 +146,11 @@ def test_static_pods_are_examined_by_a_copy_of_their_configuration(whole, capsys
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param(None, "cannot read {}: No such file or directory; name a file that is there", id="no file"),
+        pytest.param(None, "cannot read {}: No such file or directory; name an existing file", id="no file"),
         pytest.param("gate: x", "{}: gate: unknown key, allowed: listen, ", id="a file of another kind"),
     ],
 )
-def test_a_copy_that_is_none_is_wrong_usage(capsys, tmp_path, text, expected):
+def test_an_invalid_copy_is_wrong_usage(capsys, tmp_path, text, expected):
     path = tmp_path / "extender.yaml"
     if text is not None:
         path.write_text(text)
@@ -184,7 +184,7 @@ def test_a_scheduler_on_loopback_is_read_by_port_forward_over_tls_without_the_to
     (
         "no right to forward ports",
         status_of(403, "Forbidden", 'cannot create resource "pods/portforward"'),
-        "it takes get and, from Kubernetes 1.35 on, create on pods/portforward",
+        "the rights needed are get and, from Kubernetes 1.35 on, create on pods/portforward",
     ),
     ("no process", portforward.complaining(portforward.REFUSED), "nothing listens at port 10259 of kube-scheduler-c1"),
     ("no kubelet", status_of(500, "InternalError", "error dialing backend: refused"), "the kubelet of c1"),
@@ -215,14 +215,14 @@ def test_a_signal_ends_the_command_while_a_port_is_being_forwarded(whole, end, e
     assert (expected, "") == (ran.returncode, said)
 
 
-def test_the_page_says_what_why_and_what_to_do(whole, capsys):
+def test_the_page_shows_finding_evidence_and_remedy(whole, capsys):
     whole.objects["/version"] = {"gitVersion": "v1.38.0"}
     assert main(["doctor", "--scheduler", whole.scheduler]) == 1
     assert capsys.readouterr().out == (
-        "1 warning, 1 note; looked at 10 nodes, 1 extender, the configuration of 1 of 1 schedulers.\n"
+        "1 warning, 1 note; checked 10 nodes, 1 extender, the configuration of 1 of 1 schedulers.\n"
         "\n"
         "WARNING version-unsupported: API server\n"
-        "  it is v1.38.0; known are 1.35 to 1.37\n"
+        "  it is v1.38.0; tested versions are 1.35 to 1.37\n"
         "  remedy: update readygate or the cluster, or try it in shadow first\n"
         "\n"
         f"NOTE batching-off: {whole.scheduler}\n"
@@ -249,6 +249,6 @@ def test_no_line_of_the_page_is_wider_than_the_terminal(whole, capsys, monkeypat
         ([Severity.ERROR], 1),
     ],
 )
-def test_exit_codes(severities, expected):
+def test_the_exit_code_follows_the_worst_finding(severities, expected):
     found = [Finding(severity, "n", "a", "e", "r") for severity in severities]
     assert expected == code_of(found)

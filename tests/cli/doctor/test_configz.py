@@ -1,4 +1,4 @@
-"""What a kube-scheduler tells of its configuration."""
+"""The configuration of a kube-scheduler is parsed from /configz."""
 
 import json
 
@@ -37,7 +37,7 @@ TOLD = {
 }
 
 
-def test_an_entry_as_the_scheduler_tells_it():
+def test_an_extender_entry_is_parsed():
     expected = Extender(
         url_prefix="https://127.0.0.1:9376/",
         filter_verb="filter",
@@ -59,13 +59,13 @@ def in_go(told):
     return [in_go(each) for each in told] if isinstance(told, list) else told
 
 
-def test_up_to_1_35_it_says_the_same_in_gos_own_names():
+def test_keys_in_gos_spelling_up_to_1_35_are_parsed():
     told = {"componentconfig": in_go(TOLD["componentconfig"])}
     assert "URLPrefix" in told["componentconfig"]["Extenders"][0]
     assert loaded(json.dumps(TOLD).encode()) == loaded(json.dumps(told).encode())
 
 
-def test_the_rest_of_it():
+def test_profiles_and_other_settings_are_parsed():
     told = loaded(json.dumps(TOLD).encode())
     assert ([("default-scheduler", 30)], False, 50.0, 100, "/etc/kubernetes/scheduler.conf") == (
         [(one.scheduler_name, one.percentage_of_nodes_to_score) for one in told.profiles],
@@ -76,7 +76,7 @@ def test_the_rest_of_it():
     )
 
 
-def test_no_secret_is_kept():
+def test_secrets_are_dropped():
     assert "c2VjcmV0" not in repr(loaded(json.dumps(TOLD).encode()))
 
 
@@ -85,8 +85,8 @@ def test_no_secret_is_kept():
     [b"", b"<html>", b"[]", b"{}", b'{"componentconfig":{"kind":"KubeletConfiguration"}}', b"\xff", b'{"a":' * 5000],
     ids=["nothing", "a page", "a list", "nothing told", "a kubelet", "no UTF-8", "without an end"],
 )
-def test_what_is_no_configuration_is_said_to_be_none(body):
-    with pytest.raises(ConfigzError, match="is it a kube-scheduler"):
+def test_another_answer_than_a_configuration_is_refused(body):
+    with pytest.raises(ConfigzError, match="check that it is a kube-scheduler"):
         loaded(body)
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_configuration_is_said_to_be_none(body):
         ("1s x", None),
     ],
 )
-def test_a_duration_of_go(text, expected):
+def test_a_duration_of_go_is_parsed(text, expected):
     assert expected == seconds(text)
 
 
@@ -115,7 +115,7 @@ def test_a_duration_of_go(text, expected):
         (["kube-scheduler", "--config", "/a", "--leader-elect"], {"config": "/a", "leader-elect": "true"}),
     ],
 )
-def test_flags_of_a_command_line(command, expected):
+def test_flags_of_a_command_line_are_parsed(command, expected):
     assert expected == flags_of(command)
 
 
@@ -129,5 +129,5 @@ def test_flags_of_a_command_line(command, expected):
         ("kube-scheduler:latest", ""),
     ],
 )
-def test_the_version_of_an_image(image, expected):
+def test_the_version_of_an_image_is_that_of_its_tag(image, expected):
     assert expected == version_of(image)

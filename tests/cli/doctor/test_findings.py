@@ -1,4 +1,4 @@
-"""What doctor finds: for each finding the change to a healthy cluster that provokes it, and nothing else does."""
+"""Each finding of doctor, with the change to a healthy cluster that provokes this finding only."""
 
 import ast
 from dataclasses import replace
@@ -27,7 +27,7 @@ def found(**changed):
     return [(one.severity.value, one.name) for one in every if one.name != "batching-off"]
 
 
-def test_a_healthy_cluster_needs_nobody():
+def test_a_healthy_cluster_has_no_findings():
     assert found() == []
 
 
@@ -114,14 +114,14 @@ PROVOKED = cases(
     ("any of readygate's, where no configuration can be read", "http://127.0.0.1:338", {"settings": None}, []),
     ("not such a port of another host", "http://192.0.2.7:338", {}, ["not-registered"]),
 )
-def test_where_an_extender_of_ours_may_be_asked(url, changed, expected):
+def test_an_extender_is_recognised_by_its_address(url, changed, expected):
     about_registration = {"not-registered", "asks-elsewhere", "registered-twice"}
     names = [name for _, name in found(**given.with_entry(url_prefix=url), **changed)]
     assert expected == [name for name in names if name in about_registration]
 
 
 @PROVOKED
-def test_what_provokes_a_finding(changed, expected):
+def test_each_change_leads_to_its_finding_only(changed, expected):
     assert [tuple(expected.split())] == found(**changed)
 
 
@@ -143,7 +143,7 @@ def test_a_token_that_ends_names_the_host_and_its_units():
     assert f"on the host of {REPLICA.node}: systemctl start readygate-extender-token.service" in finding.remedy
 
 
-def test_no_finding_is_without_a_test_that_provokes_it():
+def test_each_finding_has_a_test():
     sources = [ast.parse(path.read_text()) for path in (ROOT / "cli" / "doctor").glob("*.py")]
     calls = [node for source in sources for node in ast.walk(source) if isinstance(node, ast.Call)]
     makers = {severity.value for severity in Severity}
@@ -164,11 +164,11 @@ def test_no_finding_is_without_a_test_that_provokes_it():
         ("leader-elect", "true", []),
     ],
 )
-def test_a_flag_beside_config_is_void_unless_the_file_says_the_same(flag, value, expected):
+def test_a_flag_next_to_config_is_void_unless_the_file_has_the_same_value(flag, value, expected):
     assert expected == [name for _, name in found(**given.with_scheduler(flags={**FLAGS, flag: value}))]
 
 
-def test_kubeadms_kubeconfig_is_no_void_flag_where_the_file_names_it_too():
+def test_kubeadms_kubeconfig_flag_is_not_void_if_the_file_names_it_too():
     path = "/etc/kubernetes/scheduler.conf"
     flags = given.with_scheduler(flags={**FLAGS, "kubeconfig": path})["schedulers"][0]
     scheduler = replace(flags, loaded=replace(flags.loaded, kubeconfig=path))
@@ -201,11 +201,11 @@ def test_a_sample_that_fits_into_the_cap_may_be_closed_as_a_whole(percent, expec
         (5000, 1, 100),
     ],
 )
-def test_how_many_nodes_an_attempt_looks_at(nodes, percent, expected):
+def test_the_number_of_sampled_nodes_is_that_of_upstream(nodes, percent, expected):
     assert expected == sample_nodes(nodes, percent)
 
 
-def test_batching_is_named_where_there_is_any():
+def test_batching_is_noted_from_1_35_on():
     def batching(version):
         facts = replace(FACTS, schedulers=(replace(SCHEDULER, version=version),))
         return any(one.name == "batching-off" for one in examine(facts))
@@ -218,6 +218,6 @@ def test_the_worst_comes_first():
     assert sorted(severities, key=list(Severity).index) == severities
 
 
-def test_every_finding_that_needs_somebody_names_a_remedy():
+def test_every_finding_but_notes_has_a_remedy():
     spoiled = replace(FACTS, replicas=(), schedulers=(), gates=(), settings=None, unread=("x",), faults=("y",))
     assert [] == [one.name for one in examine(spoiled) if one.severity is not Severity.NOTE and not one.remedy]

@@ -1,4 +1,4 @@
-"""What the extender has to be allowed, by its configuration: no less than it does, and no more."""
+"""The rights that the extender needs with a configuration: all of them, and no others."""
 
 import pytest
 
@@ -34,8 +34,8 @@ ALL_PODS = {Need(verb, "", "pods") for verb in ("list", "watch")}
     ("configuration", "among", "not_among"),
     [
         pytest.param("", {CONDITION, EVENTS, *LEADER, *ORDERS, Need("patch", "", "nodes")}, VOLUMES, id="as it comes"),
-        pytest.param(QUIET, ORDERS, {CONDITION, EVENTS, *LEADER}, id="nothing is written for people"),
-        pytest.param("orders: {configMap: null}", {CONDITION}, ORDERS, id="nobody orders"),
+        pytest.param(QUIET, ORDERS, {CONDITION, EVENTS, *LEADER}, id="without conditions and events"),
+        pytest.param("orders: {configMap: null}", {CONDITION}, ORDERS, id="without orders"),
         pytest.param("kick: {enabled: false}", {CONDITION}, {Need("patch", "", "nodes")}, id="no kick"),
         pytest.param(
             DNS, ELSEWHERE, {Need("list", "apps", "daemonsets", "kube-system")}, id="pods of another namespace"
@@ -49,6 +49,6 @@ ALL_PODS = {Need(verb, "", "pods") for verb in ("list", "watch")}
         pytest.param("gates: [{for: {resources: [cpu]}}]", set(), DEVICES, id="processors are no devices"),
     ],
 )
-def test_what_is_needed(configuration, among, not_among):
+def test_the_needed_rights_follow_from_the_configuration(configuration, among, not_among):
     found = set(needed(settings.parse(configuration), NAMESPACE))
     assert (set(), set()) == (among - found, not_among & found)

@@ -47,7 +47,7 @@ def lint(tmp_path, capsys):
         ["warning: gates[0].conditions.allOf[1]: "],
     ),
 )
-def test_lint(lint, text, code, begins):
+def test_findings_are_lines_and_decide_the_exit_code(lint, text, code, begins):
     found, lines = lint(text)
     assert (code, len(begins)) == (found, len(lines))
     assert all(line.startswith(begin) for line, begin in zip(lines, begins, strict=True))

@@ -157,7 +157,7 @@ def found(all_of=(), any_of=()):
         ["warning c.allOf[1]", "warning c.allOf[2]"],
     ),
 )
-def test_what_is_found(all_of, any_of, expected):
+def test_conditions_lead_to_their_findings(all_of, any_of, expected):
     assert expected == found(all_of, any_of)
 
 
@@ -194,7 +194,7 @@ def test_what_is_found(all_of, any_of, expected):
         "has no effect: allOf[1] demands as much or more of node condition A",
     ),
 )
-def test_the_text(all_of, any_of, expected):
+def test_a_finding_explains_the_cause(all_of, any_of, expected):
     (found,) = of_conditions(conditions_of(all_of, any_of), "c")
     assert expected == found.text
 

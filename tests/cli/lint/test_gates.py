@@ -1,4 +1,4 @@
-"""What a gate can never do, and what the file alone cannot tell.
+"""Gates that are always open or closed, parts without effect, and what the file leaves open.
 
 Selectors that match nothing were reported of other tools: openshift/managed-cluster-config#345 (two values of one key),
 kubernetes-sigs/node-readiness-controller#356 (`!key` with `key!=value`), aws/karpenter-provider-aws#1155 (DoesNotExist
@@ -63,7 +63,7 @@ PODS = "{namespace: gpu-operator, labelSelector: app=validator}"
         ["warning gates[0].healthPods"],
     ),
     (
-        "health pods beside podStarts",
+        "health pods with podStarts",
         f"gates: [{{healthPods: {PODS}, podStarts: {{}}}}]",
         ["warning gates[0].healthPods"],
     ),
@@ -81,7 +81,7 @@ PODS = "{namespace: gpu-operator, labelSelector: app=validator}"
     ("its class is named", "gates: [{for: {resources: [habana.ai/gaudi], deviceClasses: [gaudi.intel.com]}}]", []),
     ("a resource that is a class", "gates: [{for: {resources: [deviceclass.resource.kubernetes.io/gpu]}}]", []),
 )
-def test_what_is_found(text, expected):
+def test_gates_lead_to_their_findings(text, expected):
     assert expected == found(text)
 
 
@@ -114,7 +114,7 @@ def test_the_note_on_a_driver_names_what_is_matched_and_what_to_do():
     ("a number that no label can be", "a>9223372036854775807", "`a>9223372036854775807`"),
     ("a text and a number", "a=b,a>1", "`a=b,a>1`"),
 )
-def test_a_selector_that_no_labels_match(selector, expected):
+def test_a_contradiction_in_a_selector_is_found(selector, expected):
     assert expected == contradiction(selector)
 
 
@@ -122,7 +122,7 @@ TERMS = ("a", "!a", "a=1", "a!=1", "a in (1,2)", "a notin (1,2,3)", "a>1", "a>2"
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_every_selector_of_these_terms(count):
+def test_contradictions_agree_with_trying_all_labels(count):
     """Against all labels that could matter."""
     tried = [{}, *({"a": value} for value in ("x", "other", *map(str, range(-3, 8))))]
     for terms in itertools.combinations(TERMS, count):

@@ -1,4 +1,4 @@
-"""A recording through other configurations: what each would have closed, and where they differ."""
+"""Recordings are replayed with other configurations: what each closes, and where they differ."""
 
 import io
 import json
@@ -7,17 +7,17 @@ import msgspec
 import pytest
 
 from cli.__main__ import main
-from cli.replay import record
-from cli.replay.differences import Difference, Played, Turned, differences, sums
+from cli.replay import capture
+from cli.replay.differences import Difference, ReplayResult, Transition, differences, totals_of
 from cli.replay.player import Player
-from cli.replay.tape import TapeError, head_of, lines_of, written
+from cli.replay.recording import RecordingError, head_of, lines_of, written
 from extender import settings
 from extender.cluster.observed import Lease
 from extender.policy.reasons import CLOSED_NOT_READY
 from kube.auth import Connection
 from kube.client import Client
-from tests.cli.replay import tapes
-from tests.cli.replay.tapes import AT
+from tests.cli.replay import recordings
+from tests.cli.replay.recordings import AT
 from tools.fakes.anonymous import Anonymous
 
 NO_LEASES = "heartbeat: {limitSeconds: 0}\n"
@@ -26,18 +26,18 @@ CAPPED = NO_LEASES + "storm: off\n"
 
 
 def played(configuration, *lines):
-    return Player(settings.parse(configuration), tapes.head()).play(lines)
+    return Player(settings.parse(configuration), recordings.head()).play(lines)
 
 
 def turned(configuration, *lines):
     """Without the first word on each node."""
-    found = played(configuration, *lines).turned
+    found = played(configuration, *lines).transitions
     return [(round(one.at - AT, 1), one.node, bool(one.reason), one.held_by) for one in found if one.at > AT + 1]
 
 
 FOUR_FAIL = [
-    *tapes.start(10),
-    *(tapes.turns(10.0 * (i + 1), name, ready=False) for i, name in enumerate(tapes.names(4))),
+    *recordings.start(10),
+    *(recordings.turns(10.0 * (i + 1), name, ready=False) for i, name in enumerate(recordings.names(4))),
 ]
 
 
@@ -62,13 +62,13 @@ FOUR_FAIL = [
     ],
 )
 def test_a_configuration_closes_what_an_extender_would_have_closed(configuration, expected):
-    assert expected == turned(configuration, *FOUR_FAIL, tapes.end(60))
+    assert expected == turned(configuration, *FOUR_FAIL, recordings.end(60))
 
 
 def test_time_alone_closes_a_node_whose_pod_is_gone_after_the_grace():
-    gone = tapes.line(10, "remove", tapes.PODS, tapes.pod("n-00", ready=True))
+    gone = recordings.line(10, "remove", recordings.PODS, recordings.pod("n-00", ready=True))
     assert [(10.0, "n-00", False, "grace"), (40.0, "n-00", True, "")] == turned(
-        UNBRAKED, *tapes.start(3), gone, tapes.end(100)
+        UNBRAKED, *recordings.start(3), gone, recordings.end(100)
     )
 
 
@@ -96,15 +96,15 @@ def lease(name, renewed_s, duration_s=40):
     ],
 )
 def test_a_lease_that_is_not_renewed_closes_its_node_at_its_age(of, every_s, configuration, between):
-    first, *others = tapes.names(3)
+    first, *others = recordings.names(3)
     duration_s = 4 * every_s
-    began = tapes.line(0, "replace", of, *(lease(name, 0, duration_s) for name in (first, *others)))
+    began = recordings.line(0, "replace", of, *(lease(name, 0, duration_s) for name in (first, *others)))
     beats = [
-        tapes.line(after, "upsert", of, lease(name, after, duration_s))
+        recordings.line(after, "upsert", of, lease(name, after, duration_s))
         for after in range(every_s, 100, every_s)
         for name in others
     ]
-    found = [one for one in turned(configuration, *tapes.start(3), began, *beats, tapes.end(100)) if one[2]]
+    found = [one for one in turned(configuration, *recordings.start(3), began, *beats, recordings.end(100)) if one[2]]
     assert [(first, True)] == [(node, closed) for _, node, closed, _ in found]
     earliest, latest = between
     assert earliest <= found[0][0] <= latest
@@ -119,11 +119,11 @@ def test_a_lease_that_is_not_renewed_closes_its_node_at_its_age(of, every_s, con
         pytest.param("{limitSeconds: 0}", [], id="of none"),
     ],
 )
-def test_whose_leases_are_recorded(heartbeat, expected):
+def test_only_the_leases_that_count_are_recorded(heartbeat, expected):
     tried = settings.parse(f"heartbeat: {heartbeat}")
     written_to = io.BytesIO()
-    recorder = record.Recorder(tried, written_to, lambda: AT)
-    made = record.watches(
+    recorder = capture.Recorder(tried, written_to, lambda: AT)
+    made = capture.watches(
         tried, recorder, Client(Connection("http://127.0.0.1:1", None, Anonymous()), user_agent="test")
     )
     for name in ("leases", "agents"):
@@ -135,7 +135,7 @@ def test_whose_leases_are_recorded(heartbeat, expected):
     ]
 
 
-def test_orders_count_as_they_did():
+def test_orders_count_as_when_they_were_recorded():
     order = {
         "order": "hold",
         "scope": {"node": "n-02"},
@@ -144,21 +144,23 @@ def test_orders_count_as_they_did():
         "created": "2026-09-01T00:00:00Z",
     }
     given = {"metadata": {"name": "readygate-orders"}, "data": {"a": json.dumps(order)}}
-    lines = [*tapes.start(3), tapes.line(5, "replace", "orders", given), tapes.end(20)]
+    lines = [*recordings.start(3), recordings.line(5, "replace", "orders", given), recordings.end(20)]
     assert [(5.0, "n-02", True, "hold")] == turned(UNBRAKED, *lines)
 
 
-def test_a_gate_whose_pods_were_not_recorded_is_told_about():
+def test_a_gate_whose_pods_were_not_recorded_is_refused():
     other = NO_LEASES + "gates: [{name: dns, healthPods: {namespace: kube-system, labelSelector: k8s-app=dns}}]"
-    with pytest.raises(TapeError, match="holds no pods kube-system k8s-app=dns"):
-        played(other, *tapes.start(3), tapes.end(10))
+    with pytest.raises(RecordingError, match="it has no pods kube-system k8s-app=dns"):
+        played(other, *recordings.start(3), recordings.end(10))
 
 
 # ---- differences
 
 
 def of(*turns, gate="health", ended=100.0):
-    return Played(0.0, ended, tuple(Turned(at, gate, node, reason) for at, node, reason in turns), {gate: True})
+    return ReplayResult(
+        0.0, ended, tuple(Transition(at, gate, node, reason) for at, node, reason in turns), {gate: True}
+    )
 
 
 BAD = CLOSED_NOT_READY
@@ -183,19 +185,19 @@ BAD = CLOSED_NOT_READY
         ),
     ],
 )
-def test_differences(before, after, expected):
+def test_differences_are_spans_of_time(before, after, expected):
     assert expected == differences(before, after)
 
 
-def test_sums():
-    total = sums(of((1.0, "a", BAD), (2.0, "b", BAD), (11.0, "a", ""), (50.0, "a", BAD)))
+def test_totals_count_closures_nodes_and_seconds():
+    total = totals_of(of((1.0, "a", BAD), (2.0, "b", BAD), (11.0, "a", ""), (50.0, "a", BAD)))
     assert (3, 2, 10.0 + 98.0 + 50.0) == (total.closures, total.most_closed, total.closed_s)
 
 
-def test_a_node_that_two_gates_close_is_one_node():
+def test_a_node_that_two_gates_close_counts_once():
     turns = (("a", "n", 1.0, BAD), ("b", "n", 2.0, BAD), ("a", "n", 3.0, ""), ("b", "m", 4.0, BAD))
-    played = Played(0.0, 10.0, tuple(Turned(at, gate, node, said) for gate, node, at, said in turns), {})
-    assert (3, 2) == (sums(played).closures, sums(played).most_closed)
+    played = ReplayResult(0.0, 10.0, tuple(Transition(at, gate, node, said) for gate, node, at, said in turns), {})
+    assert (3, 2) == (totals_of(played).closures, totals_of(played).most_closed)
 
 
 # ---- the command
@@ -203,7 +205,7 @@ def test_a_node_that_two_gates_close_is_one_node():
 
 @pytest.fixture
 def recording(tmp_path):
-    return tapes.file_of(tmp_path / "tape", [*FOUR_FAIL, tapes.end(60)], CAPPED)
+    return recordings.file_of(tmp_path / "recording", [*FOUR_FAIL, recordings.end(60)], CAPPED)
 
 
 def test_the_command_shows_what_a_configuration_without_a_cap_would_have_done(recording, tmp_path, capsys):
@@ -227,7 +229,7 @@ def test_no_line_is_wider_than_the_terminal(recording, tmp_path, capsys, monkeyp
     assert [line for line in capsys.readouterr().out.splitlines() if len(line) > columns] == []
 
 
-def test_the_same_configuration_differs_in_nothing(recording, tmp_path, capsys):
+def test_the_same_configuration_has_no_differences(recording, tmp_path, capsys):
     tried = tmp_path / "tried.yaml"
     tried.write_text(CAPPED)
     assert main(["replay", str(recording), "--config", str(tried)]) == 0
@@ -237,24 +239,24 @@ def test_the_same_configuration_differs_in_nothing(recording, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "it is no recording"),
-        (b"{}\n", "it is no recording"),
-        (b'{"recording":1,"release":"\xff","at":0,"configuration":""}\n', "it is no recording"),
+        (b"", "it is not a recording"),
+        (b"{}\n", "it is not a recording"),
+        (b'{"recording":1,"release":"\xff","at":0,"configuration":""}\n', "it is not a recording"),
         (b'{"recording":9,"release":"","at":0,"configuration":""}\n', "format 9"),
         (b'{"recording":1,"release":"","at":0,"configuration":"gates: 1"}\n', "the recorded configuration"),
         (b'{"recording":1,"release":"","at":0,"configuration":""}\nrubbish\n', "line 2"),
     ],
     ids=["empty", "no head", "a head that is no UTF-8", "another format", "a wrong configuration", "a wrong line"],
 )
-def test_what_is_no_recording_is_refused_in_one_line(tmp_path, capsys, content, expected):
-    (tmp_path / "tape").write_bytes(content)
+def test_another_file_than_a_recording_is_refused_in_one_line(tmp_path, capsys, content, expected):
+    (tmp_path / "recording").write_bytes(content)
     (tmp_path / "c.yaml").write_text(UNBRAKED)
-    assert main(["replay", str(tmp_path / "tape"), "--config", str(tmp_path / "c.yaml")]) == 2
+    assert main(["replay", str(tmp_path / "recording"), "--config", str(tmp_path / "c.yaml")]) == 2
     complaint = capsys.readouterr().err
     assert (1, True) == (complaint.count("\n"), expected in complaint)
 
 
-def test_a_line_that_was_cut_off_is_left_out():
-    whole = written(tapes.end(5))
-    assert [tapes.end(5)] == list(lines_of([whole, whole[:10]]))
-    assert head_of(written(tapes.head())) == tapes.head()
+def test_an_incomplete_last_line_is_ignored():
+    whole = written(recordings.end(5))
+    assert [recordings.end(5)] == list(lines_of([whole, whole[:10]]))
+    assert head_of(written(recordings.head())) == recordings.head()

@@ -91,7 +91,8 @@ def test_the_documented_rights_are_enough_and_less_is_refused_with_the_rights_it
         code, _, err = readygate(hosts, "status", "--kubeconfig", str(file))
         assert (3, 1) == (code, len(err.splitlines())), err
         assert "you may not forward port 9377 of " in err
-        assert err.rstrip().endswith("; it takes get and, from Kubernetes 1.35 on, create on pods/portforward")
+        needed = "; the rights needed are get and, from Kubernetes 1.35 on, create on pods/portforward"
+        assert err.rstrip().endswith(needed)
         hosts.kubectl("apply", "--filename=-", stdin=reader_of(["get", "create"]))
         wait_until(
             lambda: readygate(hosts, "status", "--kubeconfig", str(file))[0] == 0, "the API server has seen the right"

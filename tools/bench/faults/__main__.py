@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from images.commands import BuildError
 from tests.hosts.deployment.probing import clear
 from tools.bench.arms import ROOT
 from tools.bench.faults import dead, plan, results
@@ -24,6 +23,7 @@ from tools.bench.faults.watch import Watch
 from tools.bench.faults.words import EXTENDER, Words
 from tools.bench.figures import Figure, save, table
 from tools.bench.processes import MeasurementError
+from tools.kit.commands import BuildError
 from tools.kit.endings import EXIT_INTERRUPTED, interrupt_once
 from tools.testbed.hosts.errors import HostsError
 from tools.testbed.shared.api import ApiError

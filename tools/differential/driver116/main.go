@@ -2,6 +2,8 @@
 //
 // It has the same module path as the driver of the current release, so it is a program of its own. What both have in
 // common lies in the folder of that one, and is copied here when this one is built.
+//
+//go:debug asynctimerchan=0
 package main
 
 import (
@@ -12,12 +14,20 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog"
 	"readygate.dev/testbed/kube/kubelet"
+	node "readygate.dev/testbed/kube/node"
+	"readygate.dev/testbed/kube/pleg"
 	"readygate.dev/testbed/kube/prober"
+	"readygate.dev/testbed/kube/sources"
 )
 
 var targets = map[string]target{
-	"prober-1.16": prober.Answer,
-	"status-1.16": kubelet.AnswerStatus,
+	"generate-1.16": kubelet.AnswerStatus,
+	"loops-1.16":    prober.AnswerLoops,
+	"node-1.16":     node.Answer,
+	"pleg-1.16":     pleg.Answer,
+	"prober-1.16":   prober.Answer,
+	"sources-1.16":  sources.Answer,
+	"status-1.16":   kubelet.AnswerStatus,
 }
 
 // Set at the build: 1.16's own variable is in a package that says something else with modules.

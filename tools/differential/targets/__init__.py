@@ -21,7 +21,7 @@ pleg    what is told of a runtime's containers, by lists and by events, and what
 plugins the plugin manager: what is registered, deregistered, told and tried again, in what order
 pods    what is made of the answers of a container runtime over the CRI
 prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doProbe
-prober-1.16, status-1.16  those of kubelet 1.16, beside the agent with `compat: v1.16`
+generate-1.16, loops-1.16, node-1.16, pleg-1.16, prober-1.16, sources-1.16, status-1.16  kubelet 1.16
 sources pods of manifest files and of the API server, merged, with the mirrors of static pods
 starts  environment and command line of a container
 status  generateAPIPodStatus, and the status manager up to its writes
@@ -36,6 +36,7 @@ from tools.differential.targets.configs import ConfigsTarget
 from tools.differential.targets.drivers import DriversTarget
 from tools.differential.targets.events import EventsTarget
 from tools.differential.targets.eviction import EvictionTarget
+from tools.differential.targets.generate_1_16 import OldGenerateTarget
 from tools.differential.targets.grpc import GrpcTarget
 from tools.differential.targets.handlers import HandlersTarget
 from tools.differential.targets.hooks import HooksTarget
@@ -44,13 +45,17 @@ from tools.differential.targets.images import ImagesTarget
 from tools.differential.targets.intake import IntakeTarget
 from tools.differential.targets.lease import LeaseTarget
 from tools.differential.targets.loops import LoopsTarget
+from tools.differential.targets.loops_1_16 import OldLoopsTarget
 from tools.differential.targets.node import NodeTarget
+from tools.differential.targets.node_1_16 import OldNodeTarget
 from tools.differential.targets.pleg import PlegTarget
+from tools.differential.targets.pleg_1_16 import OldPlegTarget
 from tools.differential.targets.plugins import PluginsTarget
 from tools.differential.targets.pods import PodsTarget
 from tools.differential.targets.prober import ProberTarget
 from tools.differential.targets.prober_1_16 import OldProberTarget
 from tools.differential.targets.sources import SourcesTarget
+from tools.differential.targets.sources_1_16 import OldSourcesTarget
 from tools.differential.targets.starts import StartsTarget
 from tools.differential.targets.status import StatusTarget
 from tools.differential.targets.status_1_16 import OldStatusTarget
@@ -64,6 +69,7 @@ TARGETS: tuple[Target, ...] = (
     DriversTarget(),
     EventsTarget(),
     EvictionTarget(),
+    OldGenerateTarget(),
     GrpcTarget(),
     HandlersTarget(),
     HooksTarget(),
@@ -72,13 +78,17 @@ TARGETS: tuple[Target, ...] = (
     IntakeTarget(),
     LeaseTarget(),
     LoopsTarget(),
+    OldLoopsTarget(),
     NodeTarget(),
+    OldNodeTarget(),
     PlegTarget(),
+    OldPlegTarget(),
     PluginsTarget(),
     PodsTarget(),
     ProberTarget(),
     OldProberTarget(),
     SourcesTarget(),
+    OldSourcesTarget(),
     StartsTarget(),
     StatusTarget(),
     OldStatusTarget(),

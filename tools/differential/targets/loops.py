@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from agent.model import ProbeType, ProbeUpdate
+from agent.probe.exec import timeouts_are_no_failures
 from agent.prober import manager as manager_module
 from agent.prober import worker as worker_module
 from agent.prober.prober import Prober
@@ -123,7 +124,7 @@ def _with_command(container: Json) -> Json:
 
 class _Loops(Scene):
     def __init__(self, history: History, semantics: Semantics, virtual: Virtual) -> None:
-        self._virtual, self._history = virtual, history
+        self._virtual, self._history, self._semantics = virtual, history, semantics
         self._probed: Counter[str] = Counter()
         self._said: list[tuple[int, str, str]] = []
         self._began = virtual.monotonic
@@ -133,7 +134,8 @@ class _Loops(Scene):
         return self._virtual.monotonic
 
     def make_prober(self) -> Prober:
-        return Prober(self._execute)
+        fails = self._semantics.exec_timeout_fails
+        return Prober(self._execute if fails else timeouts_are_no_failures(self._execute))
 
     def drawn(self) -> float:
         return float(self._history["pauses"].get(self._virtual.name, 0.0))

@@ -102,13 +102,13 @@ class NodeTarget:
         }
 
     def answer(self, history: History, semantics: Semantics) -> Answers:
-        capacity = _capacity(history)
+        capacity = capacity_of(history)
         try:
             thresholds = thresholds_of(history["hard"], {}, {}, {})
             reserved = reservation(capacity, (history["system"], history["kube"]), thresholds)
         except ValueError:
             return "refused"
-        return _Scene(history, semantics, capacity, reserved).play()
+        return Scene(history, semantics, capacity, reserved).play()
 
     def told(self, answer: Answers) -> Answers:
         if not isinstance(answer, list):
@@ -145,7 +145,7 @@ def _said_of(random: Random, kind: str) -> Any:
     }
 
 
-class _Scene:
+class Scene:
     """A NodeClient over what the steps say is there and goes wrong."""
 
     def __init__(
@@ -274,7 +274,7 @@ def _machine(history: History) -> Machine:
     return Machine("amd64", "6.1", "os", history["machine"], "boot", *given)
 
 
-def _capacity(history: History) -> dict[str, str]:
+def capacity_of(history: History) -> dict[str, str]:
     """Of the machine."""
     found = {"cpu": str(history["cpu"]), "memory": str(history["memory"]), "pods": str(history["pods"])}
     found |= dict(huge_pages(int(size), pages) for size, pages in history["huge"].items())

@@ -19,19 +19,27 @@ class OldProberTarget(ProberTarget):
     name = "prober-1.16"
 
     def draw(self, random: Random) -> History:
-        drawn = super().draw(random)
-        return {
-            **drawn,
-            "pods": [pod_of_1_16(pod) for pod in drawn["pods"]],
-            "steps": [_step(s) for s in drawn["steps"]],
-        }
+        return of_1_16(super().draw(random))
 
     def told(self, answer: Answers) -> Answers:
-        """Neither the result of a run of none (1.16 says Failure, 1.36 Success; the next one begins a run)
-        nor the words that 1.36 puts between an error and its cause (row CM39)."""
-        if not isinstance(answer, list):
-            return answer
-        return [[_NONE.sub(", nothing x 0,", line.replace(_SINCE, "")) for line in lines] for lines in answer]
+        return without_words_of_1_36(answer)
+
+
+def of_1_16(drawn: History) -> History:
+    """A history of the prober's, of pods as 1.16 has them."""
+    return {
+        **drawn,
+        "pods": [pod_of_1_16(pod) for pod in drawn["pods"]],
+        "steps": [_step(step) for step in drawn["steps"]],
+    }
+
+
+def without_words_of_1_36(answer: Answers) -> Answers:
+    """Neither the result of a run of none (1.16 says Failure, 1.36 Success; the next one begins a run) nor the words
+    that 1.36 puts between an error and its cause (row CM39)."""
+    if not isinstance(answer, list):
+        return answer
+    return [[_NONE.sub(", nothing x 0,", line.replace(_SINCE, "")) for line in lines] for lines in answer]
 
 
 def _step(step: Any) -> Any:

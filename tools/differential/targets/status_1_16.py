@@ -55,22 +55,22 @@ class OldStatusTarget:
         return {"pod": pod, "steps": steps, **static}
 
     def answer(self, history: History, semantics: Semantics) -> Answers:
-        scene = _OldScene(history, semantics)
+        scene = OldScene(history, semantics)
         return [scene.take(step) for step in history["steps"]]
 
     def told(self, answer: Answers) -> Answers:
         """Not hostIPs, which 1.16 does not know and its API server drops (row CM40)."""
-        return _without_host_ips(answer)
+        return without_host_ips(answer)
 
 
-def _without_host_ips(answer: Any) -> Any:
+def without_host_ips(answer: Any) -> Any:
     match answer:
         case dict():
             return {
-                k: _without_host_ips(v) for k, v in answer.items() if k not in ("hostIPs", "$setElementOrder/hostIPs")
+                k: without_host_ips(v) for k, v in answer.items() if k not in ("hostIPs", "$setElementOrder/hostIPs")
             }
         case list():
-            return [_without_host_ips(one) for one in answer]
+            return [without_host_ips(one) for one in answer]
     return answer
 
 
@@ -124,7 +124,7 @@ def _changed(random: Random, pod: Json, wall: float) -> Json | None:
     return {**pod, "metadata": meta, "status": status}
 
 
-class _OldScene(Scene):
+class OldScene(Scene):
     def _take(self, step: Json) -> Json:
         match step["op"]:
             case "set" if self.watched is not None:

@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
-from images.commands import BuildError, Progress
 from tools.kit.causes import spent_on
+from tools.kit.commands import BuildError, Progress
 from tools.kit.pid import ProcessId
 from tools.testbed.hosts import (
     access,

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from images import rootfs
-from images.cache import cached, forget_older, key_of, key_of_file
-from images.commands import Progress, run
+from tools.kit.cache import cached, forget_older, key_of, key_of_file
+from tools.kit.commands import Progress, run
+from tools.kit.mmdebstrap import SUITE, mmdebstrap
 from tools.testbed.hosts.errors import HostsError
 from tools.testbed.hosts.images import PAUSE, Image, kubeadm_images, write_archive
 
@@ -42,6 +42,14 @@ HOST_BINARIES = ("kubeadm", "kubectl", "kubelet", "kube-proxy")
 CNI_BIN_DIR = "/usr/lib/cni"
 CNI_CONF_DIR = "/etc/cni/net.d"
 _WITH_ARCHIVES = "host-store"
+_SMALL = (
+    "--variant=minbase",
+    '--aptopt=Acquire::Languages "none"',
+    "--dpkgopt=path-exclude=/usr/share/doc/*",
+    "--dpkgopt=path-exclude=/usr/share/info/*",
+    "--dpkgopt=path-exclude=/usr/share/locale/*",
+    "--dpkgopt=path-exclude=/usr/share/man/*",
+)
 
 # restrict_oom_score_adj: a machine without CAP_SYS_RESOURCE cannot lower it, and runc then dies with "can't get final
 # child's PID from pipe". Debian keeps the CNI plugins in /usr/lib/cni.
@@ -194,7 +202,14 @@ def shared_layers(binaries: Path, progress: Progress) -> Layers:
 
 def base_layer(progress: Progress) -> Path:
     """Root folder of a systemd machine with sshd and containerd. Shared by all hosts: never written to."""
-    return rootfs.debian("host-base", HOST_PACKAGES, progress)
+    settings = [*_SMALL, f"--include={','.join(HOST_PACKAGES)}"]
+
+    def build(folder: Path) -> None:
+        progress(f"making the hosts' file system (Debian {SUITE}), once")
+        options, log = ["--mode=root", *settings], folder / "mmdebstrap.log"
+        mmdebstrap(options, folder / "root", what="the hosts' file system", log=log, progress=progress)
+
+    return cached("host-base", key_of([SUITE, *settings]), build, progress) / "root"
 
 
 def kubernetes_layer(binaries: Path, progress: Progress) -> Path:

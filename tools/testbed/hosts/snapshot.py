@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from images.cache import key_of, key_of_file
+from tools.kit.cache import key_of, key_of_file
 from tools.testbed.hosts import kubeadm
 from tools.testbed.hosts.kubeadm import Shell
 from tools.testbed.hosts.layers import Layers

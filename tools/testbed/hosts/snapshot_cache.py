@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from images.cache import KEY_LENGTH, cache_folder, cached, one_at_a_time
-from images.commands import Progress
+from tools.kit.cache import KEY_LENGTH, cache_folder, cached, one_at_a_time
+from tools.kit.commands import Progress
 from tools.testbed.hosts.snapshot import LIFE_S
 
 KEPT = 3

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from images.cache import key_of
+from tools.kit.cache import key_of
 from tools.kit.pid import ProcessId
 from tools.testbed.hosts.errors import HostsError
 

@@ -16,8 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from images.cache import cache_folder, cached, one_at_a_time
-from images.commands import BuildError, Progress, command, run
+from tools.kit.cache import cache_folder, cached, one_at_a_time
+from tools.kit.commands import BuildError, Progress, command, run
 
 KUBERNETES_VERSION = "v1.36.3"  # what every behaviour is held to
 VERSIONS = {"1.35": "v1.35.4", "1.36": KUBERNETES_VERSION, "1.37": "v1.37.1"}

@@ -5,7 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from images.cache import cache_folder
+from tools.kit.cache import cache_folder
 from tools.testbed.shared import binaries
 from tools.testbed.shared.runs import runs_folder
 

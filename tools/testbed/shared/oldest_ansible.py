@@ -7,8 +7,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from images.cache import cache_folder, cached, key_of
-from images.commands import BuildError, Progress, command, run
+from tools.kit.cache import cache_folder, cached, key_of
+from tools.kit.commands import BuildError, Progress, command, run
 
 LOCK = Path(__file__).with_name("ansible-2.16.lock")
 

@@ -12,8 +12,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from images.cache import cache_folder, cached, key_of
-from images.commands import BuildError, Progress, command, run
+from tools.kit.cache import cache_folder, cached, key_of
+from tools.kit.commands import BuildError, Progress, command, run
 from tools.testbed.shared.binaries import KUBERNETES_VERSION, BinariesMissing, go, go_environ
 
 HERE = Path(__file__).resolve().parent

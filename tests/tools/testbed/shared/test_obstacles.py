@@ -2,7 +2,7 @@
 
 import pytest
 
-from images import commands
+from tools.kit import commands
 from tools.testbed.shared import binaries, obstacles
 
 

@@ -29,13 +29,17 @@ type statusHistory struct {
 }
 
 type statusStep struct {
-	Op       string       `json:"op"`
-	Wall     float64      `json:"wall"`
-	Status   v1.PodStatus `json:"status"`   // set, any
-	ID       string       `json:"id"`       // readiness, startup
-	Value    bool         `json:"value"`    // readiness, startup
-	Pod      *v1.Pod      `json:"pod"`      // api: what somebody else has made of it; none: it is gone
-	Fault    string       `json:"fault"`    // batch: request and what becomes of it
+	Op      string             `json:"op"`
+	Wall    float64            `json:"wall"`
+	Status  v1.PodStatus       `json:"status"`  // set, any
+	Runtime runtimePod         `json:"runtime"` // sync
+	Errors  reasons            `json:"errors"`  // sync: why a container was not started
+	Probes  map[string][2]bool `json:"probes"`  // sync: started and ready
+	Host    string             `json:"host"`    // sync: the node's address
+	ID      string             `json:"id"`      // readiness, startup
+	Value   bool               `json:"value"`   // readiness, startup
+	Pod     *v1.Pod            `json:"pod"`     // api: what somebody else has made of it; none: it is gone
+	Fault   string             `json:"fault"`   // batch: request and what becomes of it
 }
 
 // One pod, in the watch and in the API server, which may be two of different age.
@@ -195,6 +199,12 @@ func (s *statusScene) take(manager keptstatus.Kept, uid types.UID) (map[string]a
 	said := map[string]any{}
 	step := s.step
 	switch step.Op {
+	case "sync":
+		if s.watched != nil {
+			kl := &Kubelet{kubeClient: s, probeManager: s, statusManager: manager, reasonCache: step.Errors}
+			status := kl.generateAPIPodStatus(s.watched, step.Runtime.status(s.watched))
+			manager.SetPodStatus(s.watched, *addressed(&status))
+		}
 	case "set":
 		if s.watched != nil {
 			manager.SetPodStatus(s.watched, *addressed(&step.Status))

@@ -17,10 +17,25 @@ import (
 
 var wall time.Time
 
-func wallSince(earlier time.Time) time.Duration { return wall.Sub(earlier) }
+func wallSince(earlier time.Time) time.Duration {
+	if turning != nil {
+		return turning.now().Sub(earlier)
+	}
+	return wall.Sub(earlier)
+}
 
-// Put in where upstream starts the goroutine of a worker: the history says when it probes.
-func started(*worker) {}
+// Put in where upstream starts the goroutine of a worker: the history says when it probes, but where loops turn.
+func started(w *worker) {
+	if turning != nil {
+		go w.run()
+	}
+}
+
+func (m *manager) caches() map[probeType]results.Manager {
+	return map[probeType]results.Manager{
+		liveness: m.livenessManager, readiness: m.readinessManager, startup: m.startupManager,
+	}
+}
 
 // Answer takes the steps of a history and tells what is there after each of them.
 func Answer(raw json.RawMessage) (any, error) {
@@ -37,10 +52,7 @@ func Answer(raw json.RawMessage) (any, error) {
 		refs.SetRef(id, &v1.ObjectReference{})
 	}
 	m := NewManager(statuses{known: known}, results.NewManager(), nil, refs, events).(*manager)
-	caches := map[probeType]results.Manager{
-		liveness: m.livenessManager, readiness: m.readinessManager, startup: m.startupManager,
-	}
-	handler := &script{}
+	caches, handler := m.caches(), &script{}
 	m.prober.exec = handler
 	answers := make([][]string, 0, len(given.Steps))
 	for _, step := range given.Steps {
