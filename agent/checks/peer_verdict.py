@@ -13,6 +13,14 @@ import msgspec
 from agent.checks.state import CheckState, Finding
 
 NOT_ALONE = 0.25  # of all that a node and its mates ask: where they reach no more, most of the cluster is elsewhere
+# Which finding is that of the whole.
+BY_WEIGHT = (
+    CheckState.FAILED,
+    CheckState.UNKNOWN,
+    CheckState.NOT_APPLICABLE,
+    CheckState.SHARED,
+    CheckState.WARNED,
+)
 SHOWN = 4  # names in a finding: those of a whole rack do not fit
 
 
@@ -108,7 +116,8 @@ class Seen:
 
 def judge(seen: Seen) -> Finding:
     """PASSED, FAILED where the fault is this node's, SHARED where the peers have it too, UNKNOWN where nothing shows
-    whose it is, NOT_APPLICABLE with fewer than two peers."""
+    whose it is, NOT_APPLICABLE with fewer than two peers, and where a policy keeps agents from one another. What is
+    shared of Services only warns where the peers are reached: that the node's own network works is then proven."""
     if seen.known is None and seen.list_forbidden:  # so it is on all nodes
         return Finding(CheckState.SHARED, f"the API server refuses the list of peers: {seen.list_trouble}")
     if seen.known is None:
@@ -118,16 +127,17 @@ def judge(seen: Seen) -> Finding:
     families = sorted({probe.family for probe in seen.probes})
     findings = [_of_peers(seen, [p for p in seen.probes if p.family == family]) for family in families]
     findings += [_of_service(seen, of) for of in ("api", "dns") if any(leg.of == of for leg in seen.legs)]
-    for state in (CheckState.FAILED, CheckState.UNKNOWN, CheckState.SHARED, CheckState.WARNED):
+    if families and all(finding.state is CheckState.PASSED for finding in findings[: len(families)]):
+        findings = [_warning(finding) if finding.state is CheckState.SHARED else finding for finding in findings]
+    for state in BY_WEIGHT:
         outputs = [finding.output for finding in findings if finding.state is state]
         if outputs:
             return Finding(state, "; ".join(dict.fromkeys(outputs)))
     return Finding(CheckState.PASSED, "; ".join(dict.fromkeys(finding.output for finding in findings)))
 
 
-def is_in_doubt(probes: Sequence[Probe], legs: Sequence[Leg]) -> bool:
-    """Whether more must be asked before anything is said."""
-    return not all(probe.open for probe in probes) or not all(leg.open for leg in legs)
+def _warning(finding: Finding) -> Finding:
+    return Finding(CheckState.WARNED, finding.output)
 
 
 def _of_peers(seen: Seen, asked: Sequence[Probe]) -> Finding:
@@ -142,7 +152,7 @@ def _of_peers(seen: Seen, asked: Sequence[Probe]) -> Finding:
         return _inbound(seen, reached) or Finding(CheckState.PASSED, text)
     said = f"{_count(reached, probes)} over IPv{probes[0].family}: {_names(lost)}"
     if seen.peers_denied:
-        return Finding(CheckState.SHARED, f"{_policies(seen.peers_denied)} between agents, so not judged: {said}")
+        return Finding(CheckState.NOT_APPLICABLE, f"{_policies(seen.peers_denied)} between agents: {said}")
     if all(probe.way is Way.UNSENT for probe in lost):
         return Finding(CheckState.FAILED, f"this node cannot send to its peers, {said}")
     answers = [probe.answer for probe in probes if probe.answer is not None and probe.answer.has_asked]
@@ -190,7 +200,7 @@ def _inbound(seen: Seen, reached: Sequence[Probe]) -> Finding | None:
     if seen.visitors is None or seen.visitors or len(lose) < 2 or find:
         return None
     if seen.peers_denied:
-        return Finding(CheckState.SHARED, f"{_policies(seen.peers_denied)} between agents, so not judged")
+        return Finding(CheckState.NOT_APPLICABLE, f"{_policies(seen.peers_denied)} between agents")
     return Finding(CheckState.FAILED, f"one-way: this node reaches its peers, they do not reach it: {_listed(lose)}")
 
 

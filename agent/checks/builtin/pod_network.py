@@ -21,11 +21,12 @@ reached it. With that a fault is laid where it is:
 | reaches fewer than half | none is known to reach the others either | warned |
 | reaches its peers | two or more do not reach it, and nobody has for a minute | failed |
 | does not reach the API server, or DNS | most do | failed |
-| does not reach the API server, or DNS | most do not | shared |
+| does not reach the API server, or DNS | most do not, and they are reached | warned |
 | does not reach the API server, or DNS | none answers | unknown |
 | has no route for what it sends | | failed |
-| | a NetworkPolicy stops packets between agents, or to Services | shared |
-| | fewer than two that it does not reach are ready, by the API server | shared |
+| reaches fewer than half | a NetworkPolicy stops packets between agents | not applicable |
+| does not reach the API server, or DNS | a NetworkPolicy stops packets to Services | warned |
+| reaches fewer than half | fewer than two are ready, by the API server | shared |
 | has fewer than two peers | | not applicable |
 
 So a peer that is dead closes no other node, and a node that is cut off is closed by itself. A peer that refuses a
@@ -79,7 +80,7 @@ from kube import contract
 
 DOC = (
     "pods of this node reach those of three others with packets of full size, and the API server and DNS through their "
-    "Services; what most of the peers lack as well is shared"
+    "Services; what most of the peers lack as well only warns"
 )
 RIGHTS = Rights(pod_network=True, lists_peers=True)
 CONNECTIONS = 3  # of a run in which nothing fails
@@ -174,9 +175,9 @@ class Check:
             self._list.stop()
 
     def _known(self, listed: PeerList) -> Known:
-        """The first run waits for the list for a part of its time."""
+        """The first run waits for the list: unknown would close a node that has just started."""
         if listed.now.peers is None:
-            listed.wait_first(PATIENCE * self._limit_s)
+            listed.wait_first(self._limit_s)
         return listed.now
 
     def _asked(self, around: Surroundings, listed: PeerList, others: Sequence[Peer]) -> Mapping[Target, Outcome]:

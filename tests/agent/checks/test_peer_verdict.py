@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agent.checks.peer_verdict import Answer, Leg, Probe, Seen, Way, judge
-from agent.checks.state import CheckState, Finding
+from agent.checks.state import CheckState, CheckStatus, Finding, Severity, Thresholds, next_status
 from tools.kit.cases import cases
 
 WAYS = {"+": Way.REACHED, "r": Way.REFUSED, "s": Way.SMALL_ONLY, "c": Way.STALLED, "-": Way.SILENT, "u": Way.UNSENT}
@@ -64,13 +64,13 @@ def verdict(ways: str, answers: str = "", services: str = "+++", *, visitors: Se
         "failed",
         "API server silent; reached from 3 of 3 peer",
     ),
-    ("the API server is reached from no peer", "+++", "ccc", "-++", "shared", "not of this node alone, reached from 0"),
+    ("the API server is reached from no peer", "+++", "ccc", "-++", "warned", "not of this node alone, reached from 0"),
     ("nobody says whether the API server is reached", "+++", "...", "-++", "unknown", "no peer says whether it is"),
     ("no route to the API server", "+++", "...", "u++", "failed", "API server cannot be sent"),
     ("DNS by UDP alone is lost", "+++", "+++", "+-+", "failed", "DNS by UDP silent; reached from 3 of 3 peers"),
     ("DNS by TCP alone is lost", "+++", "+++", "++-", "failed", "DNS by TCP silent; reached from 3 of 3 peers"),
-    ("DNS is down for all", "+++", "ccc", "+--", "shared", "not of this node alone, reached from 0 of 3 peers: DNS by"),
-    ("DNS is down for half of the peers", "++++", "++cc", "+-+", "shared", "reached from 2 of 4 peers"),
+    ("DNS is down for all", "+++", "ccc", "+--", "warned", "not of this node alone, reached from 0 of 3 peers: DNS by"),
+    ("DNS is down for half of the peers", "++++", "++cc", "+-+", "warned", "reached from 2 of 4 peers"),
 )
 def test_verdict(ways: str, answers: str, services: str, state: str, output: str) -> None:
     found = verdict(ways, answers, services)
@@ -153,15 +153,13 @@ def test_one_way_inwards_names_the_peers() -> None:
 
 def test_a_policy_of_the_operator_is_named_and_fails_nobody() -> None:
     seen = Seen("own", 3, probes("---"), legs("+++"), peers_denied=["deny-all"])
-    expected = (
-        "NetworkPolicy deny-all stops packets between agents, so not judged: 0 of 3 peers reached over IPv4: a, b, c"
-    )
-    assert judge(seen) == Finding(CheckState.SHARED, f"{expected} silent")
+    expected = "NetworkPolicy deny-all stops packets between agents: 0 of 3 peers reached over IPv4: a, b, c silent"
+    assert judge(seen) == Finding(CheckState.NOT_APPLICABLE, expected)
 
 
 def test_a_policy_that_stops_packets_to_services_fails_nobody() -> None:
     seen = Seen("own", 3, probes("+++"), legs("---"), services_denied=["deny-egress"])
-    assert judge(seen).state is CheckState.SHARED
+    assert judge(seen).state is CheckState.WARNED
 
 
 def test_with_fewer_than_two_peers_there_is_nothing_to_judge() -> None:
@@ -183,7 +181,7 @@ def test_each_family_is_judged_by_itself() -> None:
 
 
 def test_a_failure_is_not_hidden_by_what_is_shared() -> None:
-    assert verdict("+++", "cc+", "-++").state is CheckState.SHARED
+    assert verdict("+++", "cc+", "-++").state is CheckState.WARNED
     assert verdict("---", "", "---").state is CheckState.FAILED
 
 
@@ -194,3 +192,10 @@ def test_names_beyond_four_are_counted() -> None:
 @cases("answers", ("cut off", "ccc"), ("starting", "???"), ("silent", "..."))
 def test_what_peers_say_closes_no_node_that_reaches_its_own(answers: str) -> None:
     assert verdict("+++", answers).state is CheckState.PASSED
+
+
+def test_what_is_shared_opens_a_node_that_reaches_its_peers() -> None:
+    """A node that was closed before DNS went down for all, and is well again, must not wait for DNS."""
+    status = CheckStatus("pods", Severity.GATE, 0.0, CheckState.FAILED)
+    found = next_status(status, verdict("+++", "ccc", "+--"), Thresholds(), 1.0)
+    assert found.state is CheckState.WARNED

@@ -101,7 +101,7 @@ def agents(five: Hosts, tmp_path_factory: pytest.TempPathFactory) -> Agents:
     wait_until(lambda: set(found.ready()) == set(five.names), lambda: f"each node has an agent: {found.ready()}")
     found.wait_well()
     wait_until(
-        lambda: all(found.says(node).startswith("shared: not of this node alone") for node in five.names),
+        lambda: all(found.says(node).startswith("warned: not of this node alone") for node in five.names),
         lambda: f"they compare: { {node: found.says(node) for node in five.names} }",
     )
     return found

@@ -81,7 +81,7 @@ def test_without_dns_for_all_no_node_is_closed(agents: Agents) -> None:
     """The cluster has no server behind its DNS Service."""
     found = agents.never_closed(set(agents.hosts.names), CALM_S)
     said = {agents.says(node).partition(",")[0] for node in agents.hosts.names}
-    assert (found, said) == (set(), {"shared: not of this node alone"})
+    assert (found, said) == (set(), {"warned: not of this node alone"})
 
 
 def test_a_default_deny_policy_that_is_not_enforced_names_nothing(agents: Agents) -> None:
