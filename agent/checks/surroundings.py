@@ -19,7 +19,8 @@ class NoPodNetwork(Exception):  # noqa: N818 - what is so, as the other words fo
 class Surroundings:
     """node: the name of this one. namespace: of the agents. connect: opens the API server as a source of peers, by the
     name of their Service. open_socket: in the network of the pod. resolv_conf: the pod's file, "" where it is unknown.
-    service: host and port of the API server's Service, None where they are unknown."""
+    service: host and port of the API server's Service, None where they are unknown. is_asked: other agents ask this
+    one, and not another in the pod whose network it enters."""
 
     node: str
     namespace: str
@@ -28,3 +29,4 @@ class Surroundings:
     open_socket: OpenSocket
     resolv_conf: str = ""
     service: tuple[str, int] | None = None
+    is_asked: bool = True

@@ -4,6 +4,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,7 +105,18 @@ def beside_pods(
         board=Board(time.monotonic),
         connect=connected,
         open_socket=SandboxSockets(known, runtime if node.cri_socket else None),
+        is_asked=False,
     )
+
+
+def for_once(settings: Settings) -> Surroundings:
+    """Of an agent that runs each check once, which on a host knows no health pod."""
+    found = in_a_pod(settings)
+    return found if settings.mode == "pod" else replace(found, open_socket=_no_socket)
+
+
+def _no_socket(family: int, kind: int) -> socket.socket:  # noqa: ARG001 - of OpenSocket
+    raise NoPodNetwork("--once knows no health pod whose network it could enter; the service says it at /checks")
 
 
 def own_sockets(environ: Mapping[str, str]) -> OpenSocket:

@@ -128,6 +128,7 @@ class Check:
         self._doubt_since: float | None = None
         self._first: frozenset[str] = frozenset()  # names of the peers that runs ask
         self._reached: dict[str, bool] = {}  # of them, by the last run that asked each
+        self._asking: tuple[Sequence[Peer], list[Peer]] | None = None  # peers, and those that ask this node
         self._around: Surroundings | None = None
         self._list: PeerList | None = None
 
@@ -183,13 +184,12 @@ class Check:
     def _asked(self, around: Surroundings, listed: PeerList, others: Sequence[Peer]) -> Mapping[Target, Outcome]:
         began = self._monotonic()
         first = chosen(around.node, others, PEERS)
-        if began - self._began > LATELY_S and not around.board.visitors(began - LATELY_S):
-            mine = [*others, Peer(around.node)]
-            first += [peer for peer in choosers(around.node, mine) if peer not in first][:PEERS]
+        if around.is_asked and began - self._began > LATELY_S and not around.board.visitors(began - LATELY_S):
+            first += [peer for peer in self._choosers(around.node, others) if peer not in first][:PEERS]
         self._first = frozenset(peer.node for peer in first)
         everything = [*self._services(around), *self._peers(first)]
         asked = self._tried(around, self._turn(everything), PATIENCE * self._limit_s)
-        lost = [target for target, outcome in asked.items() if not outcome.open]
+        lost = [target for target, outcome in asked.items() if not _got_there(target, outcome)]
         self._runs += 1
         if not lost:
             self._doubt_since = None
@@ -198,13 +198,21 @@ class Check:
         self._doubt_since = self._doubt_since or began
         more = [target for target in everything if target not in asked or target in lost]
         peers_lost = sum(target.kind == "peer" for target in lost)
-        if 2 * peers_lost >= sum(target.kind == "peer" for target in asked) and peers_lost:
-            listed.refresh(at_once=begins)
+        most = 2 * peers_lost >= sum(target.kind == "peer" for target in asked)
+        if peers_lost:
+            listed.refresh(at_once=begins and most)
+        if peers_lost and most:
             more += self._peers(further(around.node, others, first, around.board.visitors(began - ALIVE_S)))
         stalled = [target for target in lost if target.kind == "peer" and asked[target].way is Way.STALLED]
         left_s = began + self._limit_s - self._monotonic()
         again = self._tried(around, more, left_s, small=stalled)
         return {**asked, **{t: _only_small(o) if t in stalled else o for t, o in again.items()}}
+
+    def _choosers(self, own: str, others: Sequence[Peer]) -> list[Peer]:
+        """Those that ask this node; worked out once for each list."""
+        if self._asking is None or self._asking[0] != others:
+            self._asking = others, choosers(own, [*others, Peer(own)])
+        return self._asking[1]
 
     def _turn(self, everything: Sequence[Target]) -> list[Target]:
         """What this run asks first: all while something is in doubt, else at most CONNECTIONS connections."""
@@ -250,7 +258,8 @@ class Check:
         known, since = listed.now, self._doubt_since  # it may have been read again
         lately = self._monotonic() - LATELY_S if since is None else since
         is_young = self._monotonic() - self._began < LATELY_S
-        visitors = None if is_young and since is None else around.board.visitors(lately)
+        unknown = not around.is_asked or (is_young and since is None)
+        visitors = None if unknown else around.board.visitors(lately)
         finding = judge(self._seen(around, known, outcomes, visitors))
         api_open = any(outcome.open for target, outcome in outcomes.items() if target.kind == "api")
         unread = since is not None and (known.read_at is None or known.read_at < since - SOON_S)
@@ -290,7 +299,7 @@ class Check:
 
     def _say(self, around: Surroundings, finding: Finding, outcomes: Mapping[Target, Outcome]) -> None:
         """To peers, of this run and of peers that it did not ask."""
-        peers = [(t.node, o.open or o.way is Way.REFUSED) for t, o in outcomes.items() if t.kind == "peer"]
+        peers = [(t.node, _got_there(t, o)) for t, o in outcomes.items() if t.kind == "peer"]
         asked = {node: all(is_open for name, is_open in peers if name == node) for node, _ in peers}
         before = {node: is_open for node, is_open in self._reached.items() if node in self._first}
         self._reached = {**(before if self._doubt_since is None else {}), **asked}
@@ -302,6 +311,11 @@ class Check:
             api=_state_of(outcomes, ("api",)),
             dns=_state_of(outcomes, ("dns-udp", "dns-tcp")),
         )
+
+
+def _got_there(target: Target, outcome: Outcome) -> bool:
+    """A peer that refuses has been reached, a Service that does leads nowhere."""
+    return outcome.open or (target.kind == "peer" and outcome.way is Way.REFUSED)
 
 
 def _only_small(outcome: Outcome) -> Outcome:

@@ -235,6 +235,16 @@ def test_one_other_node_is_too_few(cluster: Cluster) -> None:
     assert (cluster.check()().state, cluster.connections) == (CheckState.NOT_APPLICABLE, 0)
 
 
+def test_peers_that_refuse_are_no_reason_to_ask_more(cluster: Cluster) -> None:
+    """As health pods that are not readygate's own."""
+    cluster.agent(9)
+    cluster.nodes[:] = [f"node-{number}" for number in range(20, 40)]
+    check = cluster.check()
+    for _ in range(3):
+        del cluster.opened[:]
+        assert (check().state, cluster.connections) == (CheckState.PASSED, CONNECTIONS)
+
+
 def test_its_own_state_is_told_to_peers(cluster: Cluster) -> None:
     for number in (1, 2, 3):
         cluster.agent(number)
