@@ -1,6 +1,8 @@
 """Sockets in the network of the health pod: found by the container runtime, entered by a thread that ends."""
 
+import os
 import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +12,9 @@ import pytest
 from agent.checks.surroundings import NoPodNetwork
 from agent.cri.base import CriError, Reader, Trouble
 from agent.modes.sandbox_sockets import LOOK_S, SandboxSockets, in_namespace
+from tools.kit.ability import cannot_run
 from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 UID = "11111111-2222-3333-4444-555555555555"
 
@@ -105,3 +109,21 @@ def test_a_file_that_is_no_namespace_is_an_error_and_the_caller_stays_where_it_i
     with pytest.raises(OSError, match="network namespace"):
         in_namespace(str(tmp_path / "file"), lambda: socket.socket())
     assert Path("/proc/thread-self/ns/net").readlink() == before
+
+
+def test_a_socket_is_made_there_and_the_caller_stays_where_it_is() -> None:
+    if os.geteuid() != 0:
+        cannot_run("only root may enter a network namespace")
+    own = Path("/proc/thread-self/ns/net")
+    before, inside = own.readlink(), list[Path]()
+
+    def make() -> socket.socket:
+        inside.append(own.readlink())
+        return socket.socket()
+
+    with subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE) as holder:
+        there = Path(f"/proc/{holder.pid}/ns/net")
+        wait_until(lambda: there.readlink() != before, "the other namespace is there")
+        in_namespace(str(there), make).close()
+        assert (inside, own.readlink()) == ([there.readlink()], before)
+        holder.communicate()
