@@ -12,7 +12,7 @@ import msgspec
 
 from agent.checks.state import CheckState, Finding
 
-NOT_ALONE = 0.25  # of all that a node and its mates ask: where they reach no more, most of the cluster is elsewhere
+NOT_ALONE = 1 / 3  # of all that a node and its mates ask: where they reach no more, most of the cluster is elsewhere
 # Which finding is that of the whole.
 BY_WEIGHT = (
     CheckState.FAILED,
@@ -172,6 +172,8 @@ def _none_reached(seen: Seen, probes: Sequence[Probe], answers: Sequence[Answer]
     """Of many peers not all are dead. Of two both may be, unless both let themselves be connected to."""
     alive = len(probes) > 2 or all(probe.way in (Way.SMALL_ONLY, Way.STALLED) for probe in probes)
     came = set(seen.visitors or ()) & {probe.node for probe in probes}
+    if not all(probe.way is Way.SILENT for probe in probes):  # what was connected to got packets back
+        came = set()
     if answers or came:
         one_way = f"one-way, {_plural(len(came), 'peer')} reached this node: " if came else ""
         return Finding(CheckState.FAILED, f"{one_way}{said}")

@@ -17,7 +17,7 @@ reached it. With that a fault is laid where it is:
 | reaches none of two, and the API server | | unknown |
 | reaches fewer than half | those reached reach two or more that this node does not | failed |
 | reaches fewer than half | most of those reached are cut off as well | shared |
-| the same, and not the API server | they all together reach a quarter or less | failed |
+| the same, and not the API server | they all together reach a third or less | failed |
 | reaches fewer than half | none is known to reach the others either | warned |
 | reaches its peers | two or more do not reach it, and nobody has for a minute | failed |
 | does not reach the API server, or DNS | most do | failed |

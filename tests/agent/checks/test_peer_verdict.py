@@ -103,6 +103,10 @@ def test_one_way_outwards_is_said() -> None:
     assert verdict("---", visitors=("a", "b")).output.startswith("one-way, 2 peers reached this node: 0 of 3")
 
 
+def test_large_packets_that_are_lost_are_not_one_way() -> None:
+    assert verdict("sss", "+++", visitors=("a", "b")).output.startswith("0 of 3 peers reached")
+
+
 def test_one_way_outwards_is_certain_with_two_peers() -> None:
     assert verdict("--", visitors=("a",)).state is CheckState.FAILED
 
