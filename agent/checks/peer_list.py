@@ -157,7 +157,8 @@ class PeerList:
         self._names = [one.metadata.name for one in slices]
         self._save(_Copy(self._names, peers))
         listed = any(peer.node == self._own for peer in peers)
-        return self._every_s * (1 - JITTER * self._random()) if listed else AGAIN_S
+        settled = 2 * sum(peer.ready for peer in peers) > len(peers)  # not so while agents are installed
+        return self._every_s * (1 - JITTER * self._random()) if listed and settled else AGAIN_S
 
     def _with(self, known: Known, policies: Sequence[NetworkPolicy]) -> Known:
         return replace(

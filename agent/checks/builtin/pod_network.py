@@ -129,6 +129,7 @@ class Check:
         self._first: frozenset[str] = frozenset()  # names of the peers that runs ask
         self._reached: dict[str, bool] = {}  # of them, by the last run that asked each
         self._asking: tuple[Sequence[Peer], list[Peer]] | None = None  # peers, and those that ask this node
+        self._alive: dict[str, float] = {}  # when each peer was reached last (monotonic)
         self._around: Surroundings | None = None
         self._list: PeerList | None = None
 
@@ -229,6 +230,8 @@ class Check:
         name = self._settings.name or dns_of(around.resolv_conf)[1]
         found = try_all(targets, around.open_socket, around.node, name, max(0.0, limit_s), small)
         for target, outcome in found.items():
+            if outcome.answer is not None and not outcome.moved:
+                self._alive[target.node] = self._monotonic()
             around.board.tried(target.kind, f"IPv{target.family}", str(outcome.way), outcome.seconds)
         return found
 
@@ -273,7 +276,10 @@ class Check:
     def _seen(
         self, around: Surroundings, known: Known, outcomes: Mapping[Target, Outcome], visitors: Sequence[str] | None
     ) -> Seen:
-        ready = {peer.node for peer in known.peers or () if peer.ready}
+        # Also what has answered just now: the list may be of a time when all agents started.
+        since = self._monotonic() - LATELY_S
+        self._alive = {node: at for node, at in self._alive.items() if at >= since}
+        ready = {*self._alive, *(peer.node for peer in known.peers or () if peer.ready)}
         others = None if known.peers is None else sum(peer.node != around.node for peer in known.peers)
         probes = [
             Probe(target.node, target.family, outcome.way, outcome.answer, outcome.detail, target.node in ready)

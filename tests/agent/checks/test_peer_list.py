@@ -124,6 +124,11 @@ def test_a_node_that_is_not_in_the_list_looks_again_soon() -> None:
     assert listed(Cluster(slice_of(0, 3)), "other")._turn() == 30.0
 
 
+def test_while_agents_are_installed_it_is_read_again_soon() -> None:
+    ends = [Endpoint((f"10.0.0.{n}",), EndpointConditions(ready=n == 0), f"node-0-{n}") for n in range(4)]
+    assert listed(Cluster(EndpointSlice(BareMeta(name="a"), "IPv4", tuple(ends))), "node-0-0")._turn() == 30.0
+
+
 def test_what_was_read_is_kept_in_a_file(tmp_path: Path) -> None:
     copy = tmp_path / "peers"
     listed(Cluster(slice_of(0, 3)), "node-0-0", copy)._turn()

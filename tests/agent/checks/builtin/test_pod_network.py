@@ -16,7 +16,7 @@ from agent.checks.surroundings import NoPodNetwork, Surroundings
 from agent.modes.surroundings import answers_of, own_sockets
 from agent.report.server import HealthServer
 from agent.settings import parse
-from agent.wire.endpoint_slice import Endpoint, EndpointSlice
+from agent.wire.endpoint_slice import Endpoint, EndpointConditions, EndpointSlice
 from agent.wire.network_policy import NetworkPolicy, PolicySpec
 from component.settings import SettingsError
 from kube.objects import BareMeta
@@ -38,6 +38,7 @@ class Cluster:
         self.dns_port = dns_port
         self.boards: dict[str, Board] = {}
         self.nodes: list[str] = []
+        self.ready = True
         self.policies_: list[NetworkPolicy] = []
         self.opened: list[tuple[int, int]] = []
         self.board = Board(time.monotonic)
@@ -76,7 +77,10 @@ class Cluster:
         return sum(kind == socket.SOCK_STREAM for _, kind in self.opened)
 
     def page(self, _more: str) -> tuple[Sequence[EndpointSlice], str]:
-        ends = [Endpoint((f"127.0.6.{name.partition('-')[2]}",), node_name=name) for name in self.nodes]
+        ends = [
+            Endpoint((f"127.0.6.{name.partition('-')[2]}",), EndpointConditions(ready=self.ready), name)
+            for name in self.nodes
+        ]
         return [EndpointSlice(BareMeta(name="a"), "IPv4", (*ends, Endpoint(("127.0.6.99",), node_name="own")))], ""
 
     def slice(self, _name: str) -> EndpointSlice:
@@ -158,6 +162,25 @@ def test_where_all_peers_connect_and_fall_silent_it_is_this_node(cluster: Cluste
     assert found == Finding(
         CheckState.FAILED, "0 of 3 peers reached over IPv4: node-1, node-2, node-3 connected, then silent"
     )
+
+
+def test_peers_that_have_answered_are_witnesses_also_where_the_list_is_older(cluster: Cluster) -> None:
+    """It may be of the time when all agents started, and was none of them ready."""
+    cluster.ready = False
+    for number in (1, 2, 3):
+        cluster.agent(number)
+    check = cluster.check(SHORT_S)
+    states = [check().state for _ in range(2)]
+    whole = HealthServer._read
+
+    def silent(server: HealthServer, client: object) -> None:
+        whole(server, client)  # type: ignore[arg-type]
+        client.reply = None  # type: ignore[attr-defined]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HealthServer, "_read", silent)
+        states.append(check().state)
+    assert states == [CheckState.PASSED, CheckState.PASSED, CheckState.FAILED]
 
 
 def test_large_packets_that_are_lost_are_told_from_a_dead_network(cluster: Cluster) -> None:
