@@ -6,6 +6,7 @@ BRIDGE = "cni0"
 PORT = 9375  # of the agents
 _MARK = "-m comment --comment readygate-fault"
 _ROUTES = "/run/readygate-fault-pod-routes"
+_TABLE = "nft delete table ip kube-proxy"  # of its mode nftables
 _SHOWN = "ip -4 route show | grep ' via ' | grep -v default"
 _RIGHT = f"ip route del $net dev {BRIDGE} 2> /dev/null; ip route replace $net $rest"
 _PORTS = f"ip -o link show master {BRIDGE} | cut -d: -f2 | cut -d@ -f1"
@@ -58,7 +59,7 @@ FAULTS = [
         "services-flushed",
         CHECK,
         "kube-proxy is gone, and so are its rules for Services",
-        ("systemctl stop kube-proxy", "iptables -w -t nat -F KUBE-SERVICES"),
+        ("systemctl stop kube-proxy", f"{_TABLE} 2> /dev/null || iptables -w -t nat -F KUBE-SERVICES"),
         ("systemctl start kube-proxy",),
     ),
 ]
