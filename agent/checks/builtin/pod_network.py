@@ -125,6 +125,7 @@ class Check:
         self._began = monotonic()
         self._routes = Routes()
         self._runs = 0
+        self._is_unvisited = False  # for a minute, though others should have come
         self._doubt_since: float | None = None
         self._first: frozenset[str] = frozenset()  # names of the peers that runs ask
         self._reached: dict[str, bool] = {}  # of them, by the last run that asked each
@@ -186,7 +187,11 @@ class Check:
         began = self._monotonic()
         first = chosen(around.node, others, PEERS)
         if around.is_asked and began - self._began > LATELY_S and not around.board.visitors(began - LATELY_S):
-            first += [peer for peer in self._choosers(around.node, others) if peer not in first][:PEERS]
+            asking = self._choosers(around.node, others)
+            first += [peer for peer in asking if peer not in first][:PEERS]
+            self._is_unvisited = bool(asking)
+        else:
+            self._is_unvisited = False
         self._first = frozenset(peer.node for peer in first)
         everything = [*self._services(around), *self._peers(first)]
         asked = self._tried(around, self._turn(everything), PATIENCE * self._limit_s)
@@ -216,8 +221,9 @@ class Check:
         return self._asking[1]
 
     def _turn(self, everything: Sequence[Target]) -> list[Target]:
-        """What this run asks first: all while something is in doubt, else at most CONNECTIONS connections."""
-        if self._doubt_since is not None:
+        """What this run asks first: all while something is in doubt, or nobody comes who should; else at most
+        CONNECTIONS connections."""
+        if self._doubt_since is not None or self._is_unvisited:
             return list(everything)
         always = [target for target in everything if target.kind in ("api", "dns-udp")]
         inturn = [target for target in everything if target not in always]

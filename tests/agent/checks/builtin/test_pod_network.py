@@ -3,13 +3,13 @@
 import contextlib
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from agent.checks.builtin.pod_network import CONNECTIONS, Check, Settings, dns_of
 from agent.checks.catalogue import check_section, check_spec
-from agent.checks.peer_answer import Board
+from agent.checks.peer_answer import LATELY_S, Board
 from agent.checks.peer_verdict import Answer
 from agent.checks.state import CheckState, Finding
 from agent.checks.surroundings import NoPodNetwork, Surroundings
@@ -61,10 +61,12 @@ class Cluster:
         self.stack.callback(server.close)
         self.nodes.append(f"node-{number}")
 
-    def check(self, timeout_s: float = AMPLE_S, dns: str = DNS) -> Check:
+    def check(
+        self, timeout_s: float = AMPLE_S, dns: str = DNS, monotonic: Callable[[], float] = time.monotonic
+    ) -> Check:
         settings = Settings(port=self.port, api_server=API, api_port=self.api_port, dns=dns, dns_port=self.dns_port)
         around = Surroundings("own", "readygate-system", self.board, lambda _service: self, self.opened_socket)
-        made = Check(settings, timeout_s).placed(around)
+        made = Check(settings, timeout_s, monotonic).placed(around)
         self.stack.callback(made.close)
         return made
 
@@ -266,6 +268,23 @@ def test_peers_that_refuse_are_no_reason_to_ask_more(cluster: Cluster) -> None:
     for _ in range(3):
         del cluster.opened[:]
         assert (check().state, cluster.connections) == (CheckState.PASSED, CONNECTIONS)
+
+
+def test_a_node_that_nobody_reaches_asks_those_who_should(cluster: Cluster) -> None:
+    """Packets go out and come back, and no connection comes in."""
+    gone_s = [0.0]
+
+    def monotonic() -> float:
+        return time.monotonic() + gone_s[0]
+
+    cluster.board = Board(monotonic)
+    for number in (1, 2, 3):
+        cluster.agent(number, Answer("", "passed", ("node-8", "node-9"), ("own",), api=True, dns=True))
+    check = cluster.check(monotonic=monotonic)
+    states = [check().state]
+    gone_s[0] = LATELY_S + 1
+    states.append(check().state)
+    assert states == [CheckState.PASSED, CheckState.FAILED]
 
 
 def test_its_own_state_is_told_to_peers(cluster: Cluster) -> None:
