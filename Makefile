@@ -12,7 +12,7 @@ export PYTHON
 TAG ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 HISTORIES ?= 20000
 N ?= 5
-.PHONY: help venv demo test test-all test-fast test-repeat test-power durations differential lint format test-plane test-hosts test-controls test-ipv6 test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying bench-pods fleet soak chaos manifests stubs collection image push lock lock-image clean
+.PHONY: help venv demo test test-all test-fast test-repeat test-power durations differential lint format test-plane test-hosts test-controls test-ipv6 test-network test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying bench-pods fleet soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ test-controls: venv ## run ring 3 with three control planes: real joins and upgr
 
 test-ipv6: venv ## run ring 3 with an IPv6-only cluster (root)
 	@$(VENV)/python -m tools.run ipv6
+
+test-network: venv ## run ring 3 with five hosts, breaking their pod network (root)
+	@$(VENV)/python -m tools.run network
 
 test-policy: venv ## run ring 3 with kube-router, which enforces the NetworkPolicies (root)
 	@$(VENV)/python -m tools.run policy

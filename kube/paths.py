@@ -78,6 +78,18 @@ def daemon_set(namespace: str, name: str) -> str:
     return f"{daemon_sets(namespace)}/{_segment(name)}"
 
 
+def endpoint_slices(namespace: str) -> str:
+    return _group("discovery.k8s.io/v1", namespace, "endpointslices")
+
+
+def endpoint_slice(namespace: str, name: str) -> str:
+    return f"{endpoint_slices(namespace)}/{_segment(name)}"
+
+
+def network_policies(namespace: str) -> str:
+    return _group("networking.k8s.io/v1", namespace, "networkpolicies")
+
+
 def config_maps(namespace: str) -> str:
     return _core(namespace, "configmaps")
 

@@ -23,6 +23,7 @@ from agent.checks.builtin import (
     kernel_log,
     kubelet_plugins,
     pod_addresses,
+    pod_network,
     pressure,
     reader,
     runtime,
@@ -32,10 +33,12 @@ from agent.checks.builtin import (
 )
 from agent.checks.rights import NO_RIGHTS, Rights
 from agent.checks.state import Finding, Severity, Thresholds
+from agent.checks.surroundings import Surroundings
 from agent.model import PROBE_DEFAULTS
 from component.settings import Section
 
 UNKNOWN_LIMIT_S = 3600
+OWN_FILES = ("position_file", "copy_file")
 
 Run = Callable[[], Finding]
 """Makes one run of a check."""
@@ -86,6 +89,7 @@ KINDS: dict[str, Kind[Any]] = {
     "kernelLog": _row(kernel_log),
     "kubeletPlugins": _row(kubelet_plugins),
     "podAddresses": _row(pod_addresses),
+    "podNetwork": _row(pod_network),
     "pressure": _row(pressure),
     "reader": _row(reader),
     "runtime": _row(runtime),
@@ -152,20 +156,28 @@ class CheckSpec:
 
 
 def check_spec(
-    check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS, *, state_file: str | None = None
+    check: CheckSection,
+    kinds: Mapping[str, Kind[Any]] = KINDS,
+    *,
+    state_file: str | None = None,
+    around: Surroundings | None = None,
 ) -> CheckSpec:
     """Of a check that names one kind. Its first run makes the check itself: one that cannot be made is unknown, as one
-    that cannot be run, and is made again by the next run. `state_file`: beside it is kept what a kind has a position
-    file for, if its settings name no other."""
+    that cannot be run, and is made again by the next run. `state_file`: beside it is kept what a kind has a file of its
+    own for, if its settings name no other. `around`: for a kind that examines more than its node."""
     (kind,) = given_kinds(check, kinds)
     period_s = float(check.period_seconds or PROBE_DEFAULTS.period_s)
     # Where it is run often a fault shall be found soon, so the time that a kind asks for is not longer than the period.
     timeout_s = float(check.timeout_seconds or min(kinds[kind].timeout_s, period_s))
     make = kinds[kind].make
     given = getattr(check, kind)
-    if state_file and getattr(given, "position_file", None) == "":
-        given = msgspec.structs.replace(given, position_file=f"{state_file}.{check.name}")
-    made = cache(partial(make, given, timeout_s))
+    for key in OWN_FILES:
+        if state_file and getattr(given, key, None) == "":
+            given = msgspec.structs.replace(given, **{key: f"{state_file}.{check.name}"})
+    if around is not None and hasattr(make, "placed"):
+        made = cache(lambda: cast("Any", make(given, timeout_s)).placed(around))
+    else:
+        made = cache(partial(make, given, timeout_s))
 
     def close() -> None:
         if hasattr(make, "close") and made.cache_info().currsize:

@@ -9,7 +9,9 @@ class Rights:
     """`reads`, `writes`: folders, files and sockets of the host; one that does not begin with / is the key of the
     check's settings that names them. `host_network`: the host's network namespace. `host_pid`: its processes. `clock`:
     asks the kernel how well the clock is kept, by calls that could set it with the capability for that. `devices`:
-    files in /dev. `capabilities`: as CAP_SYSLOG. `root`: what it reads is often root's alone.
+    files in /dev. `capabilities`: as CAP_SYSLOG. `root`: what it reads is often root's alone. `pod_network`: the
+    network of a pod; a service on the host enters that of its health pod, with CAP_SYS_ADMIN. `lists_peers`:
+    EndpointSlices and NetworkPolicies of the agents' namespace, read of the API server.
     """
 
     reads: tuple[str, ...] = ()
@@ -20,6 +22,8 @@ class Rights:
     devices: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
     root: bool = False
+    pod_network: bool = False
+    lists_peers: bool = False
 
     def resolved(self, value_of: Callable[[str], object]) -> "Rights":
         """With paths in the place of keys. `value_of`: the value of a key; one path, several, or None."""
@@ -37,6 +41,11 @@ class Rights:
             "the call adjtimex, without CAP_SYS_TIME" if self.clock else "",
             f"capabilities: {', '.join(self.capabilities)}" if self.capabilities else "",
             "root" if self.root else "",
+            "the network of a pod: its own, or as a service on the host that of its health pod, by CAP_SYS_ADMIN and "
+            "/run/netns"
+            if self.pod_network
+            else "",
+            "get and list of endpointslices and networkpolicies in the agents' namespace" if self.lists_peers else "",
         ]
         return [line for line in words if line]
 

@@ -128,6 +128,11 @@ class Reader(Protocol):
         is not known."""
         ...
 
+    def network_namespace(self, uid: str) -> str:
+        """The file of the network namespace of a pod, by its newest sandbox that is ready; "" where it has none: it is
+        not there, or has the host's. Two calls."""
+        ...
+
     def container(self, container_id: str) -> RuntimeContainer | None:
         """All that is known of a container, with one call; None if there is no such."""
         ...

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+import msgspec
+
 from agent.cri import api_pb2 as cri
 from agent.cri.base import RuntimeCondition, RuntimeStatus, Version
 from agent.model import MOST_RESTARTS, NodeRuntimeHandler
@@ -126,6 +128,34 @@ def sandbox_of(answer: cri.PodSandboxStatusResponse, runtime: str) -> Sandbox:
         status.metadata.attempt,
         status.created_at / _NS_PER_S,
     )
+
+
+class _Namespace(msgspec.Struct):
+    type: str = ""
+    path: str = ""
+
+
+class _Linux(msgspec.Struct):
+    namespaces: list[_Namespace] = []
+
+
+class _RuntimeSpec(msgspec.Struct):
+    linux: _Linux = msgspec.field(default_factory=_Linux)
+
+
+class _SandboxInfo(msgspec.Struct, rename="camel"):
+    """Of a verbose answer: containerd and CRI-O both have the OCI specification of the sandbox in it."""
+
+    runtime_spec: _RuntimeSpec = msgspec.field(default_factory=_RuntimeSpec)
+
+
+def network_namespace_of(answer: cri.PodSandboxStatusResponse) -> str:
+    """Its file, "" for a sandbox with the host's network, and where the runtime does not say."""
+    try:
+        info = msgspec.json.decode(answer.info.get("info", "{}"), type=_SandboxInfo)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    return next((one.path for one in info.runtime_spec.linux.namespaces if one.type == "network"), "")
 
 
 def container_of(status: cri.ContainerStatus, runtime: str, sandbox_id: str = "") -> RuntimeContainer:

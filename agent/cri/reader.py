@@ -60,6 +60,16 @@ class CriReader:
             namespace=pod.namespace,
         )
 
+    def network_namespace(self, uid: str) -> str:
+        ready = [s for s in self._sandboxes(uid) if s.metadata.uid == uid and s.state == cri.SANDBOX_READY]
+        if not ready:
+            return ""
+        newest = max(ready, key=lambda sandbox: sandbox.created_at)
+        answer = self._found(
+            cri.PodSandboxStatusRequest(pod_sandbox_id=newest.id, verbose=True), cri.PodSandboxStatusResponse
+        )
+        return "" if answer is None else convert.network_namespace_of(answer)
+
     def container(self, container_id: str) -> RuntimeContainer | None:
         self._runtime()
         return self._container(container_id)

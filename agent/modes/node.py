@@ -22,6 +22,7 @@ from agent.cri.look import trouble_with
 from agent.identity.token import BoundToken
 from agent.model import Pod
 from agent.modes import pod as pod_mode
+from agent.modes.surroundings import Around, beside_pods, families_of
 from agent.node_settings import NodeSection
 from agent.notify import notifiers
 from agent.opinion.containers import DEADLINE_S, ContainerStates, executed
@@ -69,7 +70,8 @@ def build(settings: Settings) -> list[Service]:
     node = section(settings)
     client = kubelet_client(node)
     states, asked, execute = containers(node, lambda: [one.pod for one in judge.judged()], lambda: wake())
-    specs = [check_spec(check, state_file=settings.state_file) for check in settings.checks]
+    around = beside_pods(node, lambda: first_of(judge), lambda pod: client_as(node, client, pod))
+    specs = [check_spec(check, state_file=settings.state_file, around=around) for check in settings.checks]
     kept = pod_mode.kept(settings.state_file, specs)
     not_before = time.monotonic() + (pause_s := pod_mode.first_pause_s(kept))
     engine = CheckEngine(specs, lambda _health: wake(), **kept)
@@ -118,18 +120,17 @@ def build(settings: Settings) -> list[Service]:
     def wake() -> None:
         judge.wake()
 
-    said = Said()
-    services: list[Service] = []
+    said, services = Said(), list[Service]()
     pages = {
         "/readyz": lambda: readyz_page(engine, judge, time.time()),
         "/livez": lambda: livez_page(services, time.monotonic()),
-        "/metrics": lambda: metrics_page(families(engine, judge, speakers, said)),
+        "/metrics": lambda: metrics_page([*families(engine, judge, speakers, said), *families_of(around.board)]),
         "/checks": lambda: pod_mode.checks_page(engine),
     }
     # The server first: a taken port ends the start before anything runs.
     services += [HealthServer(settings.listen.address, settings.listen.port, pages)]
-    services += speaking(node, speakers, lambda: said_by_kubelet.uid, pause_s)
-    services += [*asked, prober, counts, judge, engine]
+    writing = speaking(node, speakers, lambda: said_by_kubelet.uid, pause_s)
+    services += [*writing, *asked, prober, counts, judge, engine, Around(around)]
     services += [source, pods, own_node(client, node.name, said_by_kubelet, pause_s), watch, CloseClient(client)]
     services += notifiers(os.environ, services, lambda: status(engine, judge))
     return services
@@ -278,12 +279,7 @@ def speaker(node: NodeSection, client: Client, pod: Pod, not_before: float) -> S
             "a static pod has no service account, so no token is bound to it: remove the annotation "
             "readygate.dev/speaker and the readiness gate from its manifest"
         )
-    requests = client.branch()
-    token = BoundToken(
-        requests, namespace=pod.namespace, account=pod.service_account, pod_name=pod.name, pod_uid=pod.uid
-    )
-    connection = by_credentials(node.server, authority=Path(node.certificate_authority), credentials=token)
-    writes = _client(connection)
+    requests, writes = client_as(node, client, pod)
     publisher = ConditionPublisher(
         writes,
         namespace=pod.namespace,
@@ -299,6 +295,21 @@ def speaker(node: NodeSection, client: Client, pod: Pod, not_before: float) -> S
         writes.close()
 
     return Speaker(publisher, Writer(pod.namespace, writes), close)
+
+
+def client_as(node: NodeSection, client: Client, pod: Pod) -> tuple[Client, Client]:
+    """What asks for tokens, and what uses them: with the identity of a health pod. Raises CredentialsInvalid."""
+    requests = client.branch()
+    token = BoundToken(
+        requests, namespace=pod.namespace, account=pod.service_account, pod_name=pod.name, pod_uid=pod.uid
+    )
+    connection = by_credentials(node.server, authority=Path(node.certificate_authority), credentials=token)
+    return requests, _client(connection)
+
+
+def first_of(judge: Judge) -> Pod | None:
+    """The health pod in whose network checks look. None while there is none."""
+    return next((one.pod for one in judge.judged()), None)
 
 
 def no_exec(container_id: str, command: Sequence[str], timeout_s: float) -> Completed:  # noqa: ARG001 - of Execute

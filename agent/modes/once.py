@@ -10,6 +10,7 @@ from agent.checks.engine import CheckEngine
 from agent.checks.health import NodeHealth
 from agent.checks.pages import check_text, checks_json, checks_table, kind_text
 from agent.checks.state import CheckState, Thresholds
+from agent.modes.surroundings import for_once
 from agent.settings import Settings
 from component.settings import SettingsError
 
@@ -31,7 +32,10 @@ def run_once(
         allowed = "with mode: pod or node" if settings.mode == "kubelet" else "with checks, or a profile, in the file"
         raise SettingsError(f"--once: mode {settings.mode} has no checks, allowed: {allowed}")
     alone = Thresholds(success=1, failure=1, keep_runs=0)
-    specs = [replace(check_spec(check), initial_delay_s=0.0, thresholds=alone) for check in settings.checks]
+    around = for_once(settings)
+    specs = [
+        replace(check_spec(check, around=around), initial_delay_s=0.0, thresholds=alone) for check in settings.checks
+    ]
     logging.disable()  # what the log would say is on the page
     engine = CheckEngine(specs)
     try:

@@ -14,6 +14,7 @@ from agent.checks.health import NodeHealth, condition_message, readyz_text, stat
 from agent.checks.pages import checks_json
 from agent.checks.said import Said
 from agent.checks.state import CheckState, CheckStatus
+from agent.modes.surroundings import Around, answers_of, families_of, in_a_pod
 from agent.processes.proc import seconds_since_boot
 from agent.report.condition import Condition, ConditionPublisher
 from agent.report.metrics import Family, metrics_page, process_families
@@ -34,7 +35,8 @@ class Kept(TypedDict, total=False):
 
 def build(settings: Settings) -> list[Service]:
     """The services in the order they start. Raises kube.errors.CredentialsInvalid."""
-    specs = [check_spec(check, state_file=settings.state_file) for check in settings.checks]
+    around = in_a_pod(settings)
+    specs = [check_spec(check, state_file=settings.state_file, around=around) for check in settings.checks]
     states = kept(settings.state_file, specs)
     publisher = _publisher(settings, first_pause_s(states)) if settings.condition.publish else None
     engine = CheckEngine(specs, _publish_to(publisher), **states)
@@ -44,10 +46,12 @@ def build(settings: Settings) -> list[Service]:
         "/readyz": lambda: readyz_page(engine.node_health(), time.time()),
         "/livez": lambda: livez_page(services, time.monotonic()),
         "/checks": lambda: checks_page(engine),
-        "/metrics": lambda: metrics_page(families(engine, publisher, said)),
+        "/metrics": lambda: metrics_page([*families(engine, publisher, said), *families_of(around.board)]),
     }
     # The server first: a taken port ends the start before a check has run.
-    services += [HealthServer(settings.listen.address, settings.listen.port, pages), engine]
+    listen = settings.listen
+    services += [HealthServer(listen.address, listen.port, pages, answers=answers_of(around.board)), engine]
+    services.append(Around(around))
     if publisher is not None:
         services.append(publisher)  # last: it is stopped first, so the condition is False before the rest ends
     services += notify.notifiers(os.environ, services, lambda: status_line(engine.node_health()))

@@ -18,6 +18,7 @@ import msgspec
 from agent import settings as reader
 from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
+from agent.modes.surroundings import Around
 from agent.node_settings import HealthPodsSection, without_checks, without_health_pods
 from agent.settings import Settings
 from component.lifecycle import Service, StartFailed
@@ -64,6 +65,7 @@ class Reloader:
         self._settings = settings
         self._engine = next((service for service in services if isinstance(service, CheckEngine)), None)
         self._follower = next((service for service in services if isinstance(service, Follower)), None)
+        self._around = next((service.surroundings for service in services if isinstance(service, Around)), None)
         self._load = load
         self._loop = Loop("reload", self._turn, stuck_after_s=STUCK_S, first_pause_s=LOOK_S, join_limit_s=0.1)
         # Of what was read last. Nothing at first: who started us read the file a while ago.
@@ -122,7 +124,9 @@ class Reloader:
         facts = differences(before, loaded)
         if self._engine is not None and any(facts.values()):
             state_file = self._started_with.state_file
-            self._engine.replace([check_spec(check, state_file=state_file) for check in loaded.checks])
+            self._engine.replace(
+                [check_spec(check, state_file=state_file, around=self._around) for check in loaded.checks]
+            )
         facts["moved"] = ", ".join(moved(before, loaded))
         facts |= differing_pods(before, loaded)
         log.info("configuration read again", extra={"checks": len(loaded.checks), **facts})

@@ -1,4 +1,5 @@
-"""The agent's own small HTTP server: /readyz, /livez, /metrics, /checks. One thread, in which nobody waits for anybody.
+"""The agent's own small HTTP server: /readyz, /livez, /metrics, /checks, and for other agents /peer. One thread, in
+which nobody waits for anybody.
 
 It never measures: it shows what the other rooms know, so each answer is made at once. Guaranteed: whoever sends a whole
 request is answered, however many others stall; who stalls is cut off after REQUEST_LIMIT_S, and earlier where there are
@@ -16,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from component.lifecycle import Service, StartFailed, unhealthy
 from component.loop import Loop
@@ -26,7 +28,7 @@ TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 CONNECTION_LIMIT = 256  # kubelet, Prometheus and a few people; more at once is a mistake or an attack
 REQUEST_LIMIT_S = 3.0  # for a whole connection, whatever the client does
-REQUEST_LIMIT_BYTES = 8 * 2**10
+REQUEST_LIMIT_BYTES = 12 * 2**10  # one of another agent fills a packet of up to 9,000 bytes
 BACKLOG = 128
 TURN_S = 0.5  # how often it is looked who stalls
 IDLE_S = 5.0
@@ -50,6 +52,9 @@ class Page:
 
 Pages = Mapping[str, Callable[[], Page]]
 """Path -> what to answer. Called in the server's thread; must not wait."""
+Answers = Mapping[str, Callable[[bytes], Page]]
+"""The same for pages that depend on the request."""
+_NO_ANSWERS: Answers = MappingProxyType({})
 
 
 def livez_page(services: Sequence[Service], monotonic: float) -> Page:
@@ -81,12 +86,15 @@ class HealthServer:
         port: int,
         pages: Pages,
         *,
+        answers: Answers = _NO_ANSWERS,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._address = address
         self._port = port
-        self._pages = dict(pages)
+        self._pages: dict[str, Callable[[bytes], Page]] = {path: _whatever(page_of) for path, page_of in pages.items()}
+        self._shown = sorted(self._pages)
+        self._pages |= answers
         self._monotonic = monotonic
         self._sleep = sleep
         self._looked_at = math.inf  # monotonic
@@ -234,15 +242,19 @@ class HealthServer:
             return _reply(Page(405, "only GET and HEAD\n"), "Allow: GET, HEAD\r\n")
         page_of = self._pages.get(path)
         if page_of is None:
-            page = Page(404, "not found; there are " + ", ".join(sorted(self._pages)) + "\n")
+            page = Page(404, "not found; there are " + ", ".join(self._shown) + "\n")
         else:
             try:
-                page = page_of()
+                page = page_of(request)
             except Exception:
                 log.exception("a page could not be made", extra={"path": path[:64]})
                 page = Page(500, "internal error\n")
         reply = _reply(page)
         return reply if method == "GET" else reply[: reply.index(b"\r\n\r\n") + 4]
+
+
+def _whatever(page_of: Callable[[], Page]) -> Callable[[bytes], Page]:
+    return lambda _request: page_of()
 
 
 def request_line(request: bytes) -> tuple[str, str]:

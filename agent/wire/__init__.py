@@ -9,11 +9,12 @@
     lease      Lease: a new one, and renewals that keep what others wrote
     event      what creates an Event, and counts it again
     token      mode node, TokenRequest: asked for, and what was given
+    endpoint_slice, network_policy  read only: which nodes have an agent, and what stops packets between agents
     condition  modes pod and node, our one condition: read from a reply, written as a patch; loads none of the others
 
 Guaranteed: fields we do not model survive a merge (`PodStatus.extra`); a wrong type raises msgspec.DecodeError and
 nothing else. Keys are spelled here and nowhere else, but for those few that `status.patch` merges by.
 
-Imported by `events`, `identity`, `opinion`, `pods`, `status`, `node`, `report` and `modes`; imports `model` and `kube`
-only.
+Imported by `checks`, `events`, `identity`, `opinion`, `pods`, `status`, `node`, `report` and `modes`; imports `model`
+and `kube` only.
 """

@@ -118,6 +118,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.charts.manifests", description=__doc__)
     parser.parse_args()
     (CHART / "values.schema.json").unlink(missing_ok=True)  # an earlier one may not know the values of today
+    for path in profiles.FILES:  # an earlier one may not know the kinds of today
+        path.write_text(profiles.text())
     wanted = made()
     for path in _there():
         if path.relative_to(ROOT) not in wanted:

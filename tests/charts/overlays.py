@@ -27,12 +27,13 @@ _EVERYTHING: dict[str, Any] = {
     "image.repository": "readygate",
     "namespace.create": True,
     "agent.cni.check": False,  # so that no folder of a host is there before the role names it
-    "agent.checks": [{"name": "example", "exec": {"command": ["true"]}}],
+    "agent.checks": [{"name": "example", "podNetwork": {}}],
     "agent.speaker": "node",
     "agent.heartbeat": True,
     "extender.tlsSecret": "extender-tls",
     "extender.configuration": {"gates": [_GATE], **_BEATS},
 }
+_ALONE = {"agent.checks": [{"name": "example", "exec": {"command": ["true"]}}]}
 _SILENT = {"agent.heartbeat": False, "agent.admissionPolicy": False}
 
 
@@ -59,7 +60,8 @@ PARTS = (
     _part(
         "agent",
         "objects",
-        f"Namespace ServiceAccount Role RoleBinding {_POLICIES}",
+        f"Namespace ServiceAccount Service Role RoleBinding {_POLICIES}",
+        without_peers=_ALONE,
         without_heartbeat={"agent.heartbeat": False},
         without_policy=_SILENT,
         without_condition=_SILENT | {"agent.publishCondition": False},
@@ -68,6 +70,7 @@ PARTS = (
         "agent",
         "pods",
         "ConfigMap NetworkPolicy DaemonSet",
+        pods_without_peers=_ALONE,
         pods_without_condition=_SILENT | {"agent.publishCondition": False},
         pods_that_speak={"agent.speaker": "pod"},
     ),

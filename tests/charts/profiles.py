@@ -1,7 +1,8 @@
 """What the ready-made lists of checks take, for chart and roles: written with `python -m tests.charts.manifests`.
 
 `pod`: by profile and name of a check, the folders of the host that are mounted (a mount follows a folder that is moved
-away, and a socket that is made anew: so of those the parent) and whether it takes root. `node`: the checks themselves.
+away, and a socket that is made anew: so of those the parent), whether it takes root, and whether it asks other agents.
+`node`: the checks themselves.
 `rights`: for checks of one's own, by kind the keys of its settings that name folders of the host; of `parents` the
 parent is mounted, as above, and what a kind writes in is writable.
 """
@@ -41,7 +42,8 @@ def _keys(rights: Rights) -> dict[str, Any]:
     def named(paths: tuple[str, ...]) -> list[str]:
         return [path for path in paths if not path.startswith("/")]
 
-    return {"reads": named(rights.reads), "writes": named(rights.writes), "root": rights.root}
+    taken = {"reads": named(rights.reads), "writes": named(rights.writes)}
+    return {**taken, "root": rights.root, "peers": rights.lists_peers}
 
 
 def _pod(profile: str) -> dict[str, Any]:
@@ -56,6 +58,7 @@ def _pod(profile: str) -> dict[str, Any]:
             "reads": _mounts(rights.reads, moved),
             "writes": _mounts(rights.writes, moved),
             "root": rights.root,
+            "peers": rights.lists_peers,
         }
     return found
 

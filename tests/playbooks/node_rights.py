@@ -10,6 +10,7 @@ import msgspec
 from agent.checks.catalogue import KINDS, Kind
 from tests.playbooks.rendering import ROLES
 
+NAMESPACES = "/run/netns"  # where container runtimes keep the network namespaces of pods
 FILE = ROLES / "readygate_node" / "files" / "rights.json"
 
 
@@ -30,11 +31,13 @@ def _rights(kind: Kind) -> dict[str, object]:
         return msgspec.to_builtins(value)
 
     rights = kind.rights
+    entered = {NAMESPACES: NAMESPACES} if rights.pod_network else {}
     return {
-        "reads": {entry: default(entry) for entry in rights.reads},
+        "reads": {entry: default(entry) for entry in rights.reads} | entered,
         "writes": {entry: default(entry) for entry in rights.writes},
         "devices": rights.devices,
-        "capabilities": rights.capabilities,
+        "capabilities": [*rights.capabilities, *(["CAP_SYS_ADMIN"] if rights.pod_network else [])],
+        "pod_network": rights.pod_network,
         "host_pid": rights.host_pid,
         "clock": rights.clock,
     }

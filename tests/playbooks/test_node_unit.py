@@ -92,6 +92,7 @@ def test_its_limits_are_those_of_the_inventory() -> None:
 # What a check states in devices, processes and the clock: `yes` becomes `no` or goes, and nothing else does.
 OPENED = {
     "kernelLog": {"CapabilityBoundingSet", "PrivateDevices", "ProtectKernelLogs", "ProtectProc"},
+    "podNetwork": {"CapabilityBoundingSet", "RestrictNamespaces"},
     "timeSync": {"ProtectClock", "SystemCallFilter"},
 }
 
@@ -100,3 +101,10 @@ OPENED = {
 def test_a_check_opens_what_it_states_and_nothing_beside_it(kind: str, opened: set[str]) -> None:
     lines = unit(readygate_node_checks=[check(kind)])
     assert opened == {key for key, value in SHUT_IN.items() if settings_of(lines, key) != [value]}
+
+
+def test_of_namespaces_it_may_enter_those_of_networks_alone() -> None:
+    lines = unit(readygate_node_checks=[check("podNetwork")])
+    assert ["CAP_SYS_ADMIN"] == settings_of(lines, "CapabilityBoundingSet")
+    assert ["net"] == settings_of(lines, "RestrictNamespaces")
+    assert "-/run/netns:/run/netns" in settings_of(lines, "BindReadOnlyPaths")

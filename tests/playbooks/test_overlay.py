@@ -29,6 +29,7 @@ from tools.testbed.shared.tools import KUSTOMIZE, built
 NS = contract.NAMESPACE
 AGENT, EXTENDER = ("DaemonSet", NS, contract.NAME_AGENT), ("DaemonSet", NS, contract.NAME_EXTENDER)
 LIMIT_S = 100
+EVERYTHING = {"readygate_agent_heartbeat": True, "readygate_agent_checks": [{"name": "pods", "podNetwork": {}}]}
 # What YAML, Jinja, kustomize, a shell or a JSON patch might take for its own.
 ODD = [
     pytest.param("$(HOST_IP) ${HOME} $PATH `id`", id="of a shell"),
@@ -98,7 +99,8 @@ def test_the_figures_of_a_ready_made_list_are_numbers_under_every_ansible(role):
     "given",
     [
         pytest.param({}, id="no heartbeat"),
-        pytest.param({"readygate_agent_heartbeat": True}, id="all of it"),
+        pytest.param(EVERYTHING, id="all of it"),
+        pytest.param({"readygate_agent_heartbeat": True}, id="no check of the pod network"),
         pytest.param({"readygate_agent_admission_policy": False}, id="no policies"),
         pytest.param({"readygate_agent_publish_condition": False}, id="no condition"),
         pytest.param({"readygate_agent_form": "node"}, id="a service alone"),
@@ -106,7 +108,7 @@ def test_the_figures_of_a_ready_made_list_are_numbers_under_every_ansible(role):
 )
 def test_what_a_setting_does_not_send_any_more_is_deleted(given):
     sent = objects("readygate_agent", given)
-    everything = objects("readygate_agent", {"readygate_agent_heartbeat": True})
+    everything = objects("readygate_agent", EVERYTHING)
     everything = {key: each for key, each in everything.items() if key[0] != "ConfigMap"}
     made = {"__readygate_objects_made": {"manifest": yaml.safe_dump_all(map(plain, sent.values()))}}
     assert everything.keys() - sent.keys() == set(named("readygate_agent", given | made, "unwanted"))
@@ -115,7 +117,7 @@ def test_what_a_setting_does_not_send_any_more_is_deleted(given):
 @pytest.mark.parametrize("role", ["readygate_agent", "readygate_extender"])
 def test_what_is_deleted_with_readygate_is_all_that_is_shipped_of_the_chart(role):
     shipped = plain(render(role, ADMIN_SERVER)(f"__{role}_shipped"))
-    sent = objects(role, {"readygate_agent_heartbeat": True} | ADMIN_SERVER)
+    sent = objects(role, EVERYTHING | ADMIN_SERVER)
     elsewhere = {key for key in sent if key[1] not in ("", NS)}  # found by their labels
     ours = {key for key in keyed(yaml.safe_dump_all(shipped)) if key[0] != "ConfigMap"}
     assert ours == {key for key in sent if key[0] != "ConfigMap"} - elsewhere

@@ -49,6 +49,45 @@ def sent() -> Objects:
     return objects("readygate_agent", {}) | objects("readygate_extender", ADMIN_SERVER)
 
 
+PEERS = [
+    {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["get", "list"]},
+    {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": ["list"]},
+]
+POD_NETWORK = [{"name": "pods", "podNetwork": {}}]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({"readygate_agent_checks": POD_NETWORK}, True, id="in pods"),
+        pytest.param({"readygate_agent_form": "both", "readygate_node_checks": POD_NETWORK}, True, id="beside them"),
+        pytest.param({"readygate_agent_form": "both"}, False, id="without the check"),
+    ],
+)
+def test_agents_that_ask_one_another_may_list_each_other(given: dict[str, Any], expected: bool) -> None:
+    made = objects("readygate_agent", {"readygate_image": "localhost/readygate:dev", **given})
+    assert expected == (("Service", NS, AGENT) in made)
+    assert (PEERS if expected else None) == made.get(("Role", NS, f"{AGENT}-peers"), {}).get("rules")
+    policy = made["NetworkPolicy", NS, AGENT]["spec"]
+    assert (["Ingress", "Egress"] if expected else ["Ingress"], 2 if expected else 1) == (
+        policy["policyTypes"],
+        len(policy["ingress"]),
+    )
+
+
+@pytest.mark.parametrize("asks", [True, False], ids=["with the check", "without it"])
+def test_without_a_condition_the_token_is_for_the_check_alone(asks: bool) -> None:
+    given = {"readygate_agent_publish_condition": False, "readygate_agent_heartbeat": False}
+    made = objects("readygate_agent", given | ({"readygate_agent_checks": POD_NETWORK} if asks else {}))
+    assert asks == made["DaemonSet", NS, AGENT]["spec"]["template"]["spec"]["automountServiceAccountToken"]
+
+
+def test_without_those_who_collect_metrics_agents_alone_are_admitted() -> None:
+    given = {"readygate_agent_metrics_from": [], "readygate_agent_checks": POD_NETWORK}
+    (rule,) = objects("readygate_agent", given)["NetworkPolicy", NS, AGENT]["spec"]["ingress"]
+    assert [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": AGENT}}}] == rule["from"]
+
+
 def test_rights_are_exactly_these(sent):
     rules = {key: o["rules"] for key, o in sent.items() if key[0] in ("Role", "ClusterRole")}
     assert rules == {

@@ -106,6 +106,7 @@ def _tcp(link: socket.socket, behaviour: str) -> None:
             if behaviour == HALF:
                 messages = messages[:20]
             peer.sendall(messages)
-            if behaviour == CLOSES:
+            if behaviour in (SILENT, HALF):
+                kept.append(peer)
+            else:
                 peer.close()
-            kept.append(peer)

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PYTHON = sys.executable
 BIN = Path(PYTHON).parent
 CONTROLS, IPV6, CHART = "tests/hosts/controls", "tests/hosts/ipv6", "tests/hosts/chart"
+NETWORK = "tests/hosts/network"
 WAY, DEPLOYMENT = "tests/hosts/path", "tests/hosts/deployment"
 KILLED_CONTROLS = f"{CONTROLS}/test_controls_kills.py"
 # They need none of the hosts: the image as a file, and a start that is killed.
@@ -24,7 +25,7 @@ WITHOUT_HOSTS = tuple(f"tests/hosts/test_hosts_{name}.py" for name in ("archive"
 EMULATED = "tests/hosts/test_hosts_arm64.py"
 SURVIVAL = tuple(f"{DEPLOYMENT}/test_{name}.py" for name in ("survival", "survival_site", "undo_static"))
 POLICY = f"{DEPLOYMENT}/test_network_policy.py"
-OTHERS = (WAY, DEPLOYMENT, CONTROLS, IPV6, CHART, *WITHOUT_HOSTS, EMULATED)
+OTHERS = (WAY, DEPLOYMENT, CONTROLS, IPV6, CHART, NETWORK, *WITHOUT_HOSTS, EMULATED)
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,7 @@ DIFFERENTIAL = Step(
 THREE_CONTROLS = hosts_step("controls", (CONTROLS, *ignoring(KILLED_CONTROLS)), "three control planes", ONE_CONTROL)
 FORMS = hosts_step("chart", (CHART,), "every form of the chart, by helm", ONE_CONTROL)
 ENFORCED = hosts_step("policy", (POLICY,), "NetworkPolicies that are enforced", ONE_CONTROL)
+POD_NETWORK = hosts_step("network", (NETWORK,), "the pod network between five hosts", ONE_CONTROL)
 IPV6_ALONE = hosts_step("ipv6", (IPV6,), "a cluster that speaks IPv6 alone", ONE_CONTROL)
 KILLS = hosts_step("kills", SURVIVAL, "Ansible killed after each of its tasks, and a host without power", ONE_CONTROL)
 KILLS_OF_THREE = hosts_step("kills-3", (KILLED_CONTROLS,), "the same with three control planes", ONE_CONTROL)
@@ -192,7 +194,7 @@ WHOLE = Selection(
         tuple(map(in_whole, lane))
         for lane in (
             (RING_3, THREE_CONTROLS, *_KILLS),
-            (SERVICE, ARCHIVE, ARM64, *on(SECOND, FORMS, ENFORCED, IPV6_ALONE)),
+            (SERVICE, ARCHIVE, ARM64, *on(SECOND, FORMS, ENFORCED, IPV6_ALONE, POD_NETWORK)),
             (RING_1, RING_2),
             (*LINT, RING_0, DIFFERENTIAL),
         )
@@ -208,6 +210,7 @@ SELECTIONS = {
     "hosts": replace(hosts_selection(), lanes=((RING_3,), (SERVICE, ARCHIVE, ARM64))),
     "controls": hosts_selection(THREE_CONTROLS),
     "ipv6": hosts_selection(IPV6_ALONE),
+    "network": hosts_selection(POD_NETWORK, prepare=(TOOLS,)),
     "policy": hosts_selection(ENFORCED, prepare=(ROUTER,)),
     "kills": hosts_selection(*_KILLS),
     "chart": hosts_selection(FORMS, prepare=(TOOLS,)),

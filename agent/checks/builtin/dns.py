@@ -37,6 +37,7 @@ from agent.checks.rights import NO_RIGHTS
 from agent.checks.routes import Routes
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty, Port
+from agent.probe.dns_message import ANSWERED, query_of, said_in
 from agent.probe.targets import join_host_port
 from agent.probe.together import READ, Talk, Wait, connect, family_of, is_ours, no_way, talk_all
 from component.settings import Section
@@ -48,10 +49,8 @@ DOC = (
 RIGHTS = NO_RIGHTS
 USABLE = 0.9  # of the timeout: what is left is for the verdict
 AGAIN = 1 / 3  # of that: then a datagram that may have been lost is sent once more
-ANSWERED, SILENT, REFUSED, BROKEN, UNSENT = "answered", "silent", "refused", "no DNS message", "cannot be sent"
+SILENT, REFUSED, BROKEN, UNSENT = "silent", "refused", "no DNS message", "cannot be sent"
 NOT_OURS = "no link of this machine has that address any more"
-_RCODES = {1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED by the server"}
-_TYPES = {"A": 1, "AAAA": 28}
 _NAME = re.compile(r"(?=.{1,253}\Z)[-_a-z0-9]{1,63}(\.[-_a-z0-9]{1,63})*", re.IGNORECASE)
 
 
@@ -272,29 +271,3 @@ def _by_tcp(link: socket.socket, query: bytes, _again_s: float) -> Talk[str]:
             return BROKEN
         received += block
     return said_in(received[2 : 2 + int.from_bytes(received[:2])], query) or BROKEN
-
-
-# Messages: RFC 1035, 4.1, one question and what of a response tells whether it was answered
-
-
-def query_of(name: str, kind: str, number: int) -> bytes:
-    labels = name.removesuffix(".").encode("ascii").split(b".")
-    question = b"".join(bytes([len(label)]) + label for label in labels) + struct.pack(">BHH", 0, _TYPES[kind], 1)
-    return struct.pack(">HHHHHH", number, 0x0100, 1, 0, 0, 0) + question
-
-
-def said_in(message: bytes, query: bytes) -> str | None:
-    """ANSWERED, or the rcode by name, or that there is no such record; None for what is no response to the query. A
-    truncated response is one: the server has found the name."""
-    if len(message) < 12:
-        return None
-    number, flags, questions, answers, _, _ = struct.unpack_from(">HHHHHH", message)
-    rcode = flags & 0x000F
-    if number != int.from_bytes(query[:2]) or not flags & 0x8000:
-        return None
-    asked = message[12 : len(query)].lower() == query[12:].lower() if questions else rcode != 0
-    if not asked:
-        return None
-    if rcode:
-        return _RCODES.get(rcode, f"rcode {rcode}")
-    return ANSWERED if answers or flags & 0x0200 else "no such record"

@@ -21,6 +21,7 @@ from agent.checks.engine import CheckEngine
 from agent.checks.events import Events
 from agent.checks.routes import Routes
 from agent.checks.state import CheckState, Finding, Severity
+from agent.checks.surroundings import Surroundings
 from agent.model import ProbeType
 from agent.prober.manager import ProberManager
 from agent.prober.results import Results
@@ -32,6 +33,7 @@ from tests.agent.checks.builtin import (
     test_gpu,
     test_kernel_log,
     test_pod_addresses,
+    test_pod_network,
     test_pressure,
     test_reader,
     test_service_path,
@@ -119,13 +121,16 @@ def test_a_check_holds_no_more_after_hours(kind: dict[str, dict[str, object]], p
 
 
 def held_by(
-    kind: Mapping[str, object], before_each: Callable[[], None] = lambda: None, period_s: float = PERIOD_S
+    kind: Mapping[str, object],
+    before_each: Callable[[], None] = lambda: None,
+    period_s: float = PERIOD_S,
+    around: Surroundings | None = None,
 ) -> None:
     """What a check holds that is due at each turn; `before_each` changes what it looks at. Nothing is to be more."""
     check = {"name": "it", **kind, "periodSeconds": int(period_s)}
     (read,) = settings.parse(json.dumps({"mode": "pod", "checks": [check]}).encode()).checks
     clock = Clock(0.0)
-    engine = CheckEngine([check_spec(read)], wall=clock, monotonic=clock)
+    engine = CheckEngine([check_spec(read, around=around)], wall=clock, monotonic=clock)
 
     def turn() -> None:
         before_each()
@@ -293,6 +298,24 @@ def test_the_way_to_the_service_and_to_other_nodes(behaviour: str, expected: set
         test_service_path.serving("127.0.6.6", behaviour, port),
     ):
         assert expected == held_by({"servicePath": keys}, period_s=SELDOM_S)
+
+
+def test_the_way_to_peers() -> None:
+    api, dns = test_pod_network.API, test_pod_network.DNS
+    with dns_servers({dns: "answers"}, {dns: "answers"}) as dns_port:
+        cluster = test_pod_network.Cluster(dns_port)
+        with cluster.stack:
+            for number in (1, 2, 3):
+                cluster.agent(number)
+            keys = {
+                "port": cluster.port,
+                "apiServer": api,
+                "apiPort": cluster.api_port,
+                "dns": dns,
+                "dnsPort": dns_port,
+            }
+            around = Surroundings("own", "ns", cluster.board, lambda _service: cluster, cluster.opened_socket)
+            assert {"passed"} == held_by({"podNetwork": keys}, period_s=SELDOM_S, around=around)
 
 
 def test_each_kind_is_tried_here() -> None:

@@ -1,10 +1,21 @@
 """Messages of the CRI and what the agent makes of them, by the kubelet's rules (rows CR1-CR19)."""
 
+import json
+
 import pytest
 
 from agent.cri import api_pb2 as cri
 from agent.cri.base import RuntimeCondition, RuntimeStatus, Version
-from agent.cri.convert import Garbled, bare_id, container_of, listed_pods, sandbox_of, status_of, version_of
+from agent.cri.convert import (
+    Garbled,
+    bare_id,
+    container_of,
+    listed_pods,
+    network_namespace_of,
+    sandbox_of,
+    status_of,
+    version_of,
+)
 from agent.model import NodeRuntimeHandler
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
 from tools.kit.cases import cases
@@ -195,3 +206,20 @@ def test_handlers_and_features():
     found, silent = status_of(told), status_of(cri.StatusResponse(status={}))
     assert (NodeRuntimeHandler("", user_namespaces=True), NodeRuntimeHandler("old")) == found.handlers
     assert (True, None) == (found.supplemental_groups_policy, silent.supplemental_groups_policy)
+
+
+NAMESPACES = [{"type": "pid"}, {"type": "network", "path": "/run/netns/cni-1"}]
+INFO = json.dumps({"pid": 7, "runtimeSpec": {"linux": {"namespaces": NAMESPACES}}})
+
+
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        pytest.param({"info": INFO}, "/run/netns/cni-1", id="as containerd and CRI-O have it"),
+        pytest.param({"info": '{"runtimeSpec": {"linux": {"namespaces": [{"type": "pid"}]}}}'}, "", id="the host's"),
+        pytest.param({"info": "no JSON"}, "", id="nonsense"),
+        pytest.param({}, "", id="nothing"),
+    ],
+)
+def test_the_network_of_a_sandbox(info: dict[str, str], expected: str) -> None:
+    assert network_namespace_of(cri.PodSandboxStatusResponse(info=info)) == expected

@@ -216,3 +216,15 @@ def test_livez_names_what_stands_still() -> None:
 def test_metrics_text() -> None:
     page = metrics_page([Family("up", "gauge", "Is it.", [({"a": 'q"\\\n'}, 1.0), ({}, 0.5)])])
     assert page.body == '# HELP up Is it.\n# TYPE up gauge\nup{a="q\\"\\\\\\n"} 1\nup 0.5\n'
+
+
+def test_a_page_may_depend_on_the_request() -> None:
+    """As what other agents ask, which fills a packet of up to 9,000 bytes."""
+    made = HealthServer("127.0.0.1", 0, {}, answers={"/peer": lambda request: Page(200, f"{len(request)}\n")})
+    made.start()
+    with socket.create_connection(("127.0.0.1", made.port), timeout=5) as client:
+        request = b"GET /peer HTTP/1.1\r\nX: " + b"x" * 9_000 + b"\r\n\r\n"
+        client.sendall(request)
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    made.stop()
+    assert answer.endswith(b"\r\n\r\n%d\n" % len(request))

@@ -57,7 +57,14 @@ THREE_CONTROLS = Layout(
 _IPV6 = Network("ipv6", "fd00:10:99::/64", "fd00:10:244::/56", services="fd00:10:96::/112")
 # Where nothing has an address of IPv4 but each host's loopback.
 IPV6 = Layout(_IPV6, controls=(Peer("control-1", 11, _IPV6),), workers=(Peer("worker-1", 21, _IPV6),))
-LAYOUTS = (ONE_CONTROL, SECOND, THREE_CONTROLS, IPV6)
+_FIVE = Network("five", "10.95.0.0/24", "10.246.0.0/16")
+# So many that a node has three peers and one more, and that two of them can be cut off together.
+FIVE = Layout(
+    _FIVE,
+    controls=(Peer("control-1", 11, _FIVE),),
+    workers=tuple(Peer(f"worker-{number}", 20 + number, _FIVE) for number in range(1, 5)),
+)
+LAYOUTS = (ONE_CONTROL, SECOND, THREE_CONTROLS, IPV6, FIVE)
 _WITH_WORKERS = {layout.network.name: layout for layout in (ONE_CONTROL, SECOND)}
 
 

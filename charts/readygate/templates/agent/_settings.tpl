@@ -90,17 +90,18 @@
   "stateFile" "/state/reader.json") -}}
 {{- end -}}
 
-{{/* What checks take of the host: reads, writes, root. The CNI's folders are those of agent.cni. Checks of your own take the
+{{/* What checks take: of the host reads, writes, root; and whether they ask other agents (peers). The CNI's folders are those of agent.cni. Checks of your own take the
      folders below /host that their settings name, and their nodes must have them: `own`. */}}
 {{- define "readygate.agent.taken" -}}
 {{- $agent := .Values.agent -}}
-{{- $reads := list -}}{{- $writes := list -}}{{- $root := false -}}
+{{- $reads := list -}}{{- $writes := list -}}{{- $root := false -}}{{- $peers := false -}}
 {{- $file := .Files.Get "files/profiles.json" | fromJson -}}
 {{- range $check := $agent.checks -}}
 {{- range $kind, $rights := $file.rights -}}
 {{- if hasKey $check $kind -}}
 {{- $settings := get $check $kind | default dict -}}
 {{- $root = or $root $rights.root -}}
+{{- $peers = or $peers $rights.peers -}}
 {{- range $access := list "reads" "writes" -}}
 {{- range $key := get $rights $access -}}
 {{- $value := get $settings $key -}}
@@ -125,10 +126,11 @@
 {{- if not (has $name $left) -}}
 {{- $reads = concat $reads $needs.reads -}}{{- $writes = concat $writes $needs.writes -}}
 {{- $root = or $root $needs.root -}}
+{{- $peers = or $peers $needs.peers -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- toYaml (dict "reads" (uniq $reads) "writes" (uniq $writes) "root" $root "own" $own) -}}
+{{- toYaml (dict "reads" (uniq $reads) "writes" (uniq $writes) "root" $root "peers" (default false $peers) "own" $own) -}}
 {{- end -}}
 
 {{/* Folders of the host that are mounted. The parent of the configuration folder, not the folder: a mount follows the

@@ -90,9 +90,10 @@ def readygate_node_image_for(found: Sequence[Document], machine: str) -> Documen
 
 
 def readygate_node_needs(checks: Iterable[Document], rights: Mapping[str, Document]) -> Document:
-    """What the checks together take, of rights.json: {reads, writes, devices, capabilities: [...], host_pid, clock:
-    bool}. Paths are as the agent sees them, without those that every service sees."""
-    needed: Document = {"reads": [], "writes": [], "devices": [], "capabilities": [], "host_pid": False, "clock": False}
+    """What the checks together take, of rights.json: {reads, writes, devices, capabilities: [...], host_pid, clock,
+    pod_network: bool}. Paths are as the agent sees them, without those that every service sees."""
+    needed: Document = {"reads": [], "writes": [], "devices": [], "capabilities": []}
+    needed |= {"host_pid": False, "clock": False, "pod_network": False}
     for check in checks:
         for kind in [kind for kind in rights if kind in check]:
             stated, settings = rights[kind], check[kind] or {}
@@ -101,7 +102,7 @@ def readygate_node_needs(checks: Iterable[Document], rights: Mapping[str, Docume
                     needed[access] += _paths(key, settings.get(key, default))
             needed["devices"] += stated["devices"]
             needed["capabilities"] += stated["capabilities"]
-            for flag in ("host_pid", "clock"):
+            for flag in ("host_pid", "clock", "pod_network"):
                 needed[flag] = needed[flag] or stated[flag]
     return {key: list(dict.fromkeys(value)) if isinstance(value, list) else value for key, value in needed.items()}
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from agent.checks.builtin import dns
-from agent.checks.builtin.dns import Check, Leg, Reply, Settings, Way, judge, query_of, said_in
+from agent.checks.builtin.dns import Check, Leg, Reply, Settings, Way, judge
 from agent.checks.state import CheckState, Finding
+from agent.probe.dns_message import query_of, said_in
 from agent.settings import parse
 from component.settings import SettingsError
 from tools.fakes.dns import CLOSES, GARBAGE, HALF, LOST, NOBODY, SILENT, STRANGER, dns_servers
