@@ -17,6 +17,8 @@ NAMES = (
     "disk-read-only",
     "disk-full",
     "disk-gone",
+    "disk-not-mounted",
+    "inodes-used-up",
     "addresses-leaked",
     "certificate-ended",
     "gpu-missing",
