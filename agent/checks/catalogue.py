@@ -27,6 +27,7 @@ from agent.checks.builtin import (
     reader,
     runtime,
     service_path,
+    systemd_unit,
     tcp_socket,
     time_sync,
 )
@@ -90,6 +91,7 @@ KINDS: dict[str, Kind[Any]] = {
     "reader": _row(reader),
     "runtime": _row(runtime),
     "servicePath": _row(service_path),
+    "systemdUnit": _row(systemd_unit),
     "tcpSocket": _row(tcp_socket),
     "timeSync": _row(time_sync),
 }

@@ -14,10 +14,12 @@ With `mountPoint: required` each of `mounts` must also be a mount point. Without
 unnoticed: the folder is there, and the file is written on the file system below. Such a folder fails with the name of
 that file system. The agent often sees the folder through a bind mount of its own: a volume of its pod, or
 `ReadWritePaths=` of its service. A bind mount of a whole file system, or of a whole subvolume of btrfs, is a mount
-point. A bind mount of a folder that lies on the file system around it is none. With any other bind mount
-the check is unknown: name the folder that the disk is mounted on, or, as a service, set `mountinfo: /proc/1/mountinfo`,
-the host's own list (it takes the host's processes and root). In a pod, name a folder at which a volume of the pod is
-mounted.
+point. A bind mount of a folder that lies on the file system around it is none.
+
+With any other bind mount the check is unknown: name the folder that the disk is mounted on, or, as a service, set
+`mountinfo: /proc/1/mountinfo`, the host's own list (it takes the host's processes and root). In a pod, name a folder at
+which a volume of the pod is mounted. A disk that is mounted later is seen at the next run; one that is unmounted while
+the agent has a bind mount of it is seen when the agent starts again.
 
 ```yaml
 checks:
