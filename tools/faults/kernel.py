@@ -51,6 +51,14 @@ FAULTS = [
         "{programs: true, gate: [gpuXid], warn: []}",
     ),
     Fault(
+        "nfs-silent",
+        "kernelLog",
+        "the kernel's log tells of an NFS server that does not answer; it is over when it tells that it does",
+        (_SAY.format("'nfs: server readygate-fault not responding, still trying'"),),
+        (_SAY.format("'nfs: server readygate-fault OK'"),),
+        "{programs: true, gate: [nfsNotResponding], warn: []}",
+    ),
+    Fault(
         "pod-threads",
         "pressure",
         "the pods may have no more threads than they have",

@@ -20,6 +20,14 @@ and a way back:
 | `hungTask` | 1 | 600 s after the last | warn |
 | `oops` | 1 | until the node is booted again | warn |
 | `gpuXid` | 1 of the GPU's own fault, of one GPU | until the driver says it is well, or is loaded again | warn |
+| `gpuLost` | 1: a GPU is off the bus when the driver is loaded | until it is loaded again, 10 s later or more | warn |
+| `sxid` | 1 that is fatal, of one NVSwitch | until the driver is loaded again | warn |
+| `pcieFatal` | 1, of one device: AER, uncorrected and fatal | 3600 s | warn |
+| `netdevWatchdog` | 1, of one interface: a transmit queue timed out | 300 s after the last | warn |
+| `workqueueLockup` | 2 in 120 s, of two stalls | 300 s after the last | warn |
+| `nfsNotResponding` | 1, of one server | until the server answers, at most 600 s after the last | warn |
+| `zfsSuspended` | 1, of one pool | until the node is booted again | warn |
+| `oomKill` | 1, of the node or of a control group (a pod's own limit) | 600 s after the last | note |
 
 A line counts from the moment at which the kernel wrote it. So a restart of the agent brings nothing back that was over,
 and what is still true it finds again in the kernel's buffer; in `positionFile`, which lies beside the agent's
@@ -36,6 +44,12 @@ mended so that the kernel does not tell of it, root can call over, by class and 
 ```sh
 echo 'readygate: over gpuXid 0000:3b:00' > /dev/kmsg
 ```
+
+`pcieFatal` and `sxid` count neither corrected errors nor those that are not fatal: some machines log them all day.
+`zpool clear` resumes a ZFS pool without a line of the kernel's: call `zfsSuspended` over, too. `nfsNotResponding` only
+warns, as the server is down for all nodes, or the volume is one pod's.
+
+A class of `note` (OOM kills) is said and changes nothing: a container that hits its own limit is no fault of the node.
 
 `conntrackFull` and `neighbourOverflow` are what `connectionTables` counts; the log shows it where a kernel has no
 counters. Each network namespace has a table of connections, and older kernels write the same line for a pod's own. So
@@ -79,6 +93,7 @@ from agent.checks.block_devices import Devices, Places, is_gone, mounts_of, plac
 from agent.checks.kernel_lines import (
     CLASSES,
     GATE,
+    NOTE,
     WARN,
     ClassName,
     Trouble,
@@ -110,10 +125,12 @@ MOUNTS_BYTES = 2**24  # of each container there is a line that names all its lay
 
 
 class Settings(Section, frozen=True):
-    """`gate`, `warn`: the classes that fail and that warn; one in neither does not count."""
+    """`gate`, `warn`: the classes that fail and that warn. `note`: those that are said and change nothing. A class in
+    none of the three is not looked at."""
 
     gate: tuple[ClassName, ...] = GATE
     warn: tuple[ClassName, ...] = WARN
+    note: tuple[ClassName, ...] = NOTE
     gate_paths: tuple[NonEmpty, ...] = (
         "/",
         "/var/lib/kubelet",
@@ -281,7 +298,7 @@ def judge(
 ) -> Finding:
     """`holding`: the troubles that are true at `monotonic`, seconds since the boot. `has_room`: the host's table of
     connections."""
-    failed, warned = list[str](), list[str]()
+    failed, warned, noted = list[str](), list[str](), list[str]()
     for (name, of), trouble in holding.items():
         ago_s = max(0.0, monotonic - trouble.times_s[-1])
         gone = " (device gone)" if CLASSES[name].device and of in places.gone else ""
@@ -299,8 +316,11 @@ def judge(
             failed.append(text)
         elif name in settings.warn or name in settings.gate:
             warned.append(text)
+        elif name in settings.note:
+            noted.append(text)
     state = CheckState.FAILED if failed else CheckState.WARNED if warned else CheckState.PASSED
-    return Finding(state, "; ".join([*failed, *warned]) or "nothing that still holds")
+    troubles = [*failed, *warned] or ["nothing that still holds"]
+    return Finding(state, "; ".join([*troubles, *noted]))
 
 
 def holds(key: Key, trouble: Trouble, monotonic: float) -> bool:
@@ -327,7 +347,13 @@ def after(known: Known, records: Iterable[Record]) -> Known:
             if (of := about(kind, record.text)) is not None:
                 troubles[name, of] = more(troubles.pop((name, of), Trouble()), kind, record.text, record.at_s)
             elif (of := healed_by(kind, record.text)) is not None:
-                troubles = {key: it for key, it in troubles.items() if key[0] != name or (of and key[1] != of)}
+                troubles = {
+                    key: it
+                    for key, it in troubles.items()
+                    if key[0] != name
+                    or (of and key[1] != of)
+                    or record.at_s - max(it.times_s, default=-kind.heal_after_s) < kind.heal_after_s
+                }
     return Known(known.boot_id, sequence, _bounded(list(troubles.items())), known.devices)
 
 
