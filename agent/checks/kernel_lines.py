@@ -6,9 +6,9 @@ start of a line alone, what is said there is longer than a name, and no line abo
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -28,6 +28,18 @@ ClassName = Literal[
 ]  # fmt: skip
 
 
+class Named(Protocol):
+    """A match. Its groups: the first that is not empty names what a line is about."""
+
+    def groups(self) -> Sequence[Any]: ...
+
+
+class Line(Protocol):
+    """Lines of one kind, as an expression of `re` or of `linear_patterns`, from their beginning."""
+
+    def match(self, string: str, /) -> Named | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class LogClass:
     """`line`: with what it begins; a group in it names what it is about. `count` of them within `window_s` make it
@@ -36,11 +48,11 @@ class LogClass:
     it may be true of a pod's network namespace alone. `heal_after_s`: a line that comes sooner after the last ends
     nothing."""
 
-    line: re.Pattern[str]
+    line: Line
     count: int = 1
     window_s: float = FOR_EVER
     lasts_s: float = FOR_EVER
-    healed: re.Pattern[str] | None = None
+    healed: Line | None = None
     device: bool = False
     stall_s: float = 0.0
     per_netns: bool = False
@@ -74,7 +86,7 @@ _EDAC = r"EDAC (?:\w+ )?MC\w+: \d+ {} (?:.+ )?on \S"
 _XID = r"NVRM: Xid \((?:PCI:)?([\da-fA-F:.]+)[^)]*\): "
 _PCI = r"([\da-f]{4,8}:[\da-f]{2}:[\da-f]{2}\.\d)"
 _WANTED = r"154, GPU recovery action changed from 0x\w+ \([\w ]+\) to"  # by the driver, whatever the cause was
-CLASSES: Mapping[ClassName, LogClass] = {
+CLASSES: Mapping[str, LogClass] = {
     "softLockup": LogClass(
         re.compile(rf"{_WATCHDOG}BUG: soft lockup - CPU#\d+ stuck for"), 2, 120, 300, stall_s=STALL_S
     ),
@@ -252,7 +264,7 @@ def called_over(text: str) -> tuple[str, str] | None:
     return None if found is None else (found[1], disk_name(found[2] or ""))
 
 
-def _of(kind: LogClass, found: re.Match[str] | None) -> str | None:
+def _of(kind: LogClass, found: Named | None) -> str | None:
     if found is None:
         return None
     named = next((of for of in found.groups() if of), "")

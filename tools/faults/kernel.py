@@ -51,6 +51,15 @@ FAULTS = [
         "{programs: true, gate: [gpuXid], warn: []}",
     ),
     Fault(
+        "own-line",
+        "kernelLog",
+        "the kernel's log has a line that a pattern of the settings is for; it is over when its end line comes",
+        (_SAY.format("'readygate-fault nic0: health compromised'"),),
+        (_SAY.format("'readygate-fault nic0: recovered'"),),
+        "{programs: true, patterns: [{class: nicHealth, line: '.*fault (?P<device>.+): .*health compromised', "
+        "endLine: '.*fault (?P<device>.+): recovered', severity: gate}]}",
+    ),
+    Fault(
         "nfs-silent",
         "kernelLog",
         "the kernel's log tells of an NFS server that does not answer; it is over when it tells that it does",

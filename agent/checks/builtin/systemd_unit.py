@@ -141,21 +141,21 @@ def unit_of(unit: str, found: Mapping[Property, Value]) -> Unit:
     )
 
 
-def counted(known: Restarts | None, count: int, now_s: float, window_s: float) -> Restarts:
+def counted(known: Restarts | None, count: int, monotonic: float, window_s: float) -> Restarts:
     """With systemd's count of this run. The first is where counting begins; a count that is lower than the last was
     set back, and what it has counted since then is new."""
     if known is None:
         return Restarts(count)
     new = count - known.count if count >= known.count else count
-    times = (*known.times_s, *([(now_s, new)] if new else []))
-    return Restarts(count, tuple((at_s, many) for at_s, many in times if now_s - at_s < window_s))
+    times = (*known.times_s, *([(monotonic, new)] if new else []))
+    return Restarts(count, tuple((at_s, many) for at_s, many in times if monotonic - at_s < window_s))
 
 
-def judged(units: Mapping[str, Unit], restarts: Mapping[str, int], now_s: float, settings: Settings) -> Finding:
+def judged(units: Mapping[str, Unit], restarts: Mapping[str, int], monotonic: float, settings: Settings) -> Finding:
     """`restarts`: within the window. A failure counts more than a warning."""
     words = dict[CheckState, list[str]]()
     for name, unit in units.items():
-        state, text = _of(unit, now_s, settings)
+        state, text = _of(unit, monotonic, settings)
         seen = restarts.get(name, 0)
         if (
             settings.max_restarts is not None
@@ -172,7 +172,7 @@ def judged(units: Mapping[str, Unit], restarts: Mapping[str, int], now_s: float,
     return Finding(state, "; ".join(text for texts in words.values() for text in texts))
 
 
-def _of(unit: Unit, now_s: float, settings: Settings) -> tuple[CheckState, str]:
+def _of(unit: Unit, monotonic: float, settings: Settings) -> tuple[CheckState, str]:
     if unit.load == "masked" or (unit.load == "not-found" and unit.active in ("inactive", "failed")):
         state = CheckState.FAILED if settings.absent == "fail" else CheckState.NOT_APPLICABLE
         return state, "is masked" if unit.load == "masked" else "is not there"
@@ -184,7 +184,7 @@ def _of(unit: Unit, now_s: float, settings: Settings) -> tuple[CheckState, str]:
             return CheckState.FAILED, f"has failed{f' ({unit.result})' if unit.result else ''}"
         case "activating" if unit.sub in RESTARTING:
             return CheckState.FAILED, f"has crashed ({unit.result or 'no result'}) and waits for its restart"
-        case "activating" if now_s - unit.began_s > settings.start_seconds:
+        case "activating" if monotonic - unit.began_s > settings.start_seconds:
             return CheckState.FAILED, f"has been starting for more than {settings.start_seconds} s"
         case "inactive":
             return CheckState.FAILED if settings.need == "active" else CheckState.PASSED, shown
