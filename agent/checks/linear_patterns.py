@@ -4,8 +4,8 @@ Python's `re` goes back and tries again, so an expression as `(a+)+b` takes a ti
 This module follows all ways through an expression at once, and a step leads from one set of positions to the next.
 Steps are remembered, up to a limit.
 
-The syntax is that of Go's `regexp` and of `re`, without what cannot be matched so (references to groups, look-around) and without
-what makes no difference here (lazy repetition). An expression matches from the beginning of a line on.
+The syntax is that of Go's `regexp` and of `re`, without what cannot be matched so (references to groups, look-around)
+and without what makes no difference here (lazy repetition). An expression matches from the beginning of a line on.
 """
 
 from collections.abc import Sequence
