@@ -30,6 +30,7 @@ NAMES = (
     "neighbours-full",
     "dns-server-ends",
     "dns-link-gone",
+    "link-down",
     "threads-out",
     "files-out",
     "syncs-hang",
