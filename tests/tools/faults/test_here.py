@@ -40,6 +40,7 @@ NODE = """
 set -e
 for folder in /var/lib /var/tmp /etc/cni /opt; do mkdir -p $folder; mount -t tmpfs none $folder; done
 mount -t tmpfs none /run
+mount -t sysfs none /sys
 ip link set lo up
 mkdir -p /run/mount /etc/cni/net.d /opt/cni/bin /var/lib/kubelet/pki /var/lib/kubelet/plugins_registry
 cat > /etc/cni/net.d/10-bridge.conflist <<'END'
