@@ -30,6 +30,10 @@ checks:
 Inodes run out before space does where pods write many small files; then no file can be made (`ENOSPC`). The check warns
 from `warnInodesPercent` in use on, and fails below `minFreeInodes` free ones (0, the default: it fails when a file
 cannot be made). A file system that has no fixed number of inodes (btrfs, vfat, CephFS) reports none, and is not judged.
+On XFS and ZFS the number follows the free space, so a disk that is nearly full warns, too.
+
+False alarms of other detectors that do not occur here, each with a test: falcon-plus#218, monitoring-plugins#1599 and
+awesome-prometheus-alerts#326 (file systems without a number of inodes).
 
 A full disk is a failure here as soon as nothing can be written any more; the kubelet's eviction comes before that.
 A mount that is read-only for the agent alone (its own container, `ProtectSystem=`) is unknown, not failed.

@@ -49,6 +49,10 @@ echo 'readygate: over gpuXid 0000:3b:00' > /dev/kmsg
 `zpool clear` resumes a ZFS pool without a line of the kernel's: call `zfsSuspended` over, too. `nfsNotResponding` only
 warns, as the server is down for all nodes, or the volume is one pod's.
 
+False alarms of other detectors that do not occur here, each with a test: returnn#1486 and nbfc#181 (corrected PCIe
+errors), gpud#1164 (a register that may not be read), open-gpu-kernel-modules#1098 (an empty line), and
+eks-node-monitoring-agent#215 (one line that nothing ended).
+
 A class of `note` (OOM kills) is said and changes nothing: a container that hits its own limit is no fault of the node.
 
 Classes of your own are `patterns`:

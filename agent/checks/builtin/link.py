@@ -22,6 +22,11 @@ Errors are `rx_errors` and `tx_errors`, or `symbol_error`, `port_rcv_errors` and
 that was set back, as by a driver that was loaded again, begins anew. The way back is the next run: a link that is up,
 fewer flaps in the window, fewer errors a second. Nothing is remembered when the agent restarts.
 
+False alarms of other detectors that do not occur here, each with a test: NVSentinel#1361 and gpud#295 (ports that are
+not used), NVSentinel#1488 (a file that cannot be read is no device that is gone), NVSentinel#1229 (virtual functions),
+eks-node-monitoring-agent#155 (interfaces to be left out), node_exporter#966, #1511 and #2769 (drivers without counters,
+machines without InfiniBand), gpud#1164 and node_exporter#3434 (devices that log an error when they are asked).
+
 ```yaml
 checks:
 - name: uplink
