@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.hosts.service.conftest import Service
+from tests.hosts.service.conftest import FIRST, Service
 from tests.hosts.service.node_mode import Node, Verdicts
 from tests.hosts.waiting import wait_until
 from tools.faults.filesystem import DISK
@@ -19,9 +19,8 @@ CHECK = {"name": "data-disk", "filesystem": {"mounts": [f"/host{DISK}"], "mountP
 @pytest.fixture
 def started_without(hosts: Hosts, service: Service) -> Iterator[None]:
     """The first worker has the folder alone, the others a file system on it."""
-    first = hosts.layout.workers[0].name
     for name in hosts.names:
-        hosts.ssh(name, "\n".join(FAULT.inject if name == first else FAULT.heal))
+        hosts.ssh(name, "\n".join(FAULT.inject if name == FIRST else FAULT.heal))
     try:
         service.play(readygate_node_profile="fast", readygate_node_checks=[CHECK])
         yield
