@@ -40,9 +40,10 @@ error for that: do not name those. All of it is read by a child process: where a
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -134,7 +135,7 @@ class Check:
         self._histories = {
             port.name: after(before.get(port.name), port, monotonic, self._settings.flap_seconds) for port in ports
         }
-        return judged(ports, self._histories, self._settings)
+        return judged(ports, self._histories, self._settings, _names_here())
 
 
 def port_of(raw: Sequence[Any]) -> Port:
@@ -171,8 +172,11 @@ def after(known: History | None, port: Port, monotonic: float, flap_s: float) ->
     return History(port.is_up, known.ever_up or port.is_up, port.downs, recent, errors, at_s, rate)
 
 
-def judged(ports: Sequence[Port], histories: Mapping[str, History], settings: Settings) -> Finding:
-    """A failure counts more than what cannot be known, and that more than a warning."""
+def judged(
+    ports: Sequence[Port], histories: Mapping[str, History], settings: Settings, here: Collection[str] = ()
+) -> Finding:
+    """A failure counts more than what cannot be known, and that more than a warning. `here`: the interfaces of the
+    agent's network namespace; sysfs may be of another one."""
     words = dict[CheckState, list[str]]()
     for port in ports:
         needed = any(fnmatchcase(port.name, name) for name in settings.ports)
@@ -182,7 +186,11 @@ def judged(ports: Sequence[Port], histories: Mapping[str, History], settings: Se
         for state, text in of_port(port, histories[port.name], settings):
             words.setdefault(state, []).append(f"{port.name} {text}")
     missing = [name for name in settings.ports if not any(fnmatchcase(port.name, name) for port in ports)]
-    if missing and ports:
+    unseen = [name for name in missing if name in here]
+    if unseen:
+        text = f"not in sysfs: {', '.join(unseen)}: needs the sysfs of the host's network namespace"
+        words.setdefault(CheckState.UNKNOWN, []).append(text)
+    elif missing and ports:
         words.setdefault(CheckState.FAILED, []).append(f"not there: {', '.join(missing)}")
     elif missing:
         text = f"no port of the host is seen, so neither are {', '.join(missing)}: needs the host's network"
@@ -232,6 +240,14 @@ def _troubles(port: Port, history: History, settings: Settings, *, needed: bool)
         elif history.rate >= settings.warn_errors_per_second:
             found.append((CheckState.WARNED, f"has {history.rate:.1f} errors a second"))
     return found
+
+
+def _names_here() -> Collection[str]:
+    try:
+        lines = Path("/proc/self/net/dev").read_text().splitlines()
+    except OSError:
+        return ()
+    return {line.partition(":")[0].strip() for line in lines if ":" in line}
 
 
 def _whole(text: str | None, base: int = 10) -> int | None:

@@ -9,7 +9,6 @@ import yaml
 from tools.faults.cache import SERVER
 from tools.faults.fault import Fault
 from tools.faults.filesystem import DISK
-from tools.faults.links import PORT
 from tools.faults.network import API, DNS
 from tools.faults.plugins import NAME as PLUGIN
 from tools.faults.registry import FAULTS
@@ -57,7 +56,6 @@ NAMES = (
     "inodes-used-up",
     "unit-failed",
     "unit-crashes",
-    "link-down",
     "own-line",
     "nfs-silent",
 )
@@ -110,7 +108,6 @@ HARMLESS = (
     "inodes-used-up",
     "unit-failed",
     "unit-crashes",
-    "link-down",
 )
 TRIED = {**{name: FAULTS[name] for name in NAMES}, KUBELET_HANGS.name: KUBELET_HANGS}
 PROFILES = {"fast": (2, 2), "default": (10, 3)}  # periodSeconds, failureThreshold: as in the role readygate_node
@@ -201,7 +198,6 @@ def checks(addresses: dict[str, str]) -> list[dict[str, Any]]:
             "failureThreshold": 1,
         },
         {"name": "unit", "systemdUnit": {"units": [UNIT], "socket": BUS, "maxRestarts": 3, "restartSeconds": 10}},
-        {"name": "link", "link": {"ports": [PORT]}},
         {"name": "pressure", "pressure": {"look": ["podThreads"], "cgroup": "/host/sys/fs/cgroup"}},
         {"name": "threads", "pressure": {"look": ["threads"], "proc": f"/host{PROC}"}},
         {"name": "files", "pressure": {"look": ["files"], "proc": f"/host{PROC}"}},

@@ -204,6 +204,15 @@ def test_the_worst_port_is_the_finding_and_a_missing_one_fails() -> None:
     assert Finding(CheckState.FAILED, "not there: mlx5_*/1") == missing
 
 
+def test_sysfs_of_another_network_namespace_is_unknown() -> None:
+    """As on a host that is a container: the agent has the interface, and its sysfs does not show it."""
+    words = "not in sysfs: eth0: needs the sysfs of the host's network namespace"
+    other = Port("eth9", "up")
+    assert Finding(CheckState.UNKNOWN, words) == judged(
+        [other], {"eth9": history()}, Settings(ports=("eth0",)), {"eth0"}
+    )
+
+
 def test_without_any_port_it_is_another_network_namespace() -> None:
     words = "no port of the host is seen, so neither are eth0, mlx5_*/1: needs the host's network"
     assert Finding(CheckState.UNKNOWN, words) == judged([], {}, NEEDED)
