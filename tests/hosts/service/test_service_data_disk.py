@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.hosts.service.conftest import FIRST, Service
+from tests.hosts.service.conftest import Service
 from tests.hosts.service.node_mode import Node, Verdicts
 from tests.hosts.waiting import wait_until
 from tools.faults.filesystem import DISK
@@ -17,10 +17,10 @@ CHECK = {"name": "data-disk", "filesystem": {"mounts": [f"/host{DISK}"], "mountP
 
 
 @pytest.fixture
-def started_without(hosts: Hosts, service: Service) -> Iterator[None]:
-    """The first worker has the folder alone, the others a file system on it."""
+def mounted(hosts: Hosts, service: Service) -> Iterator[None]:
+    """All hosts have the disk: the role takes no agent that is not healthy."""
     for name in hosts.names:
-        hosts.ssh(name, "\n".join(FAULT.inject if name == FIRST else FAULT.heal))
+        hosts.ssh(name, "\n".join(FAULT.heal))
     try:
         service.play(readygate_node_profile="fast", readygate_node_checks=[CHECK])
         yield
@@ -29,11 +29,12 @@ def started_without(hosts: Hosts, service: Service) -> Iterator[None]:
             hosts.ssh(name, "\n".join((*FAULT.heal, *FAULT.clear)), check=False)
 
 
-@pytest.mark.usefixtures("started_without")
+@pytest.mark.usefixtures("mounted")
 def test_a_missing_data_disk_closes_its_node_until_it_is_mounted(nodes: list[Node], extender: Program) -> None:
-    """The mount reaches the service while it runs."""
+    """It is missing when the agent starts, and the mount reaches the service while it runs."""
     node = nodes[0]
     with Verdicts(extender, node.name).asked() as verdicts:
+        node.ssh("\n".join(("systemctl stop readygate-node", *FAULT.inject, "systemctl start readygate-node")))
         wait_until(verdicts.is_last("closed"), lambda: f"it closes: {verdicts.seen}")
         node.ssh("\n".join(FAULT.heal))
         wait_until(verdicts.is_last("open"), lambda: f"it opens: {verdicts.seen}")
