@@ -16,6 +16,7 @@ from agent.keys import NonEmpty, Port
 from agent.node_settings import NodeSection
 from agent.node_settings import check as check_node
 from agent.semantics import GATES, MAX_CONTAINER_RESTART_PERIOD_S, chosen
+from agent.settings_lines import line_of
 from component import settings as reader
 from component.settings import Section, SettingsError
 from component.text import REFERENCE, expand
@@ -146,14 +147,27 @@ class Settings(Section, frozen=True):
 
 
 def load(path: str, environ: Mapping[str, str] = os.environ) -> Settings:
-    """The settings in the file. Raises SettingsError: one line with the file, the key's path and what is allowed."""
-    return reader.read(path, lambda text: parse(text, environ))
+    """The settings in the file. Raises SettingsError: one line with file, line of the file, key and what is allowed."""
+    return reader.read(path, lambda text: _located(text, environ))
+
+
+def _located(text: bytes, environ: Mapping[str, str]) -> Settings:
+    document = reader.document(text)
+    try:
+        return _parsed(document, environ)
+    except SettingsError as e:
+        line = line_of(text, str(e).partition(": ")[0])
+        raise e if line is None else SettingsError(f"line {line}: {e}") from e
 
 
 def parse(text: bytes, environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings in the bytes of a file. Raises SettingsError."""
-    document = _with_profile(_with_text_quantities(reader.document(text)))
-    return _check(_expand(reader.convert(document, Settings), environ))
+    return _parsed(reader.document(text), environ)
+
+
+def _parsed(document: object, environ: Mapping[str, str]) -> Settings:
+    filled = _with_profile(_with_text_quantities(document))
+    return _check(_expand(reader.convert(filled, Settings), environ))
 
 
 def _with_text_quantities(document: object) -> object:

@@ -6,9 +6,9 @@ start of a line alone, what is said there is longer than a name, and no line abo
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -23,8 +23,21 @@ BURST_S = 2.0
 
 ClassName = Literal[
     "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "conntrackFull", "neighbourOverflow", "ioError",
-    "filesystemShutdown", "uncorrectedError", "correctedError", "hungTask", "oops", "gpuXid",
+    "filesystemShutdown", "uncorrectedError", "correctedError", "hungTask", "oops", "gpuXid", "gpuLost", "sxid",
+    "pcieFatal", "netdevWatchdog", "workqueueLockup", "nfsNotResponding", "zfsSuspended", "oomKill",
 ]  # fmt: skip
+
+
+class Named(Protocol):
+    """A match. Its groups: the first that is not empty names what a line is about."""
+
+    def groups(self) -> Sequence[Any]: ...
+
+
+class Line(Protocol):
+    """Lines of one kind, as an expression of `re` or of `linear_patterns`, from their beginning."""
+
+    def match(self, string: str, /) -> Named | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +45,18 @@ class LogClass:
     """`line`: with what it begins; a group in it names what it is about. `count` of them within `window_s` make it
     true for `lasts_s` after the last. `healed`: a line that ends it, for the same thing where it names one. `device`:
     the thing is a block device. `stall_s`: for so long after one that counts others may tell of the same. `per_netns`:
-    it may be true of a pod's network namespace alone."""
+    it may be true of a pod's network namespace alone. `heal_after_s`: a line that comes sooner after the last ends
+    nothing."""
 
-    line: re.Pattern[str]
+    line: Line
     count: int = 1
     window_s: float = FOR_EVER
     lasts_s: float = FOR_EVER
-    healed: re.Pattern[str] | None = None
+    healed: Line | None = None
     device: bool = False
     stall_s: float = 0.0
     per_netns: bool = False
+    heal_after_s: float = 0.0
 
 
 class Trouble(msgspec.Struct, frozen=True):
@@ -69,8 +84,9 @@ _NUMBERED = rf"\{{\d+\}}{_ERROR}"
 _HARDWARE = rf"(?:(?:mce: )?{_ERROR}(?! )|{_NUMBERED})"
 _EDAC = r"EDAC (?:\w+ )?MC\w+: \d+ {} (?:.+ )?on \S"
 _XID = r"NVRM: Xid \((?:PCI:)?([\da-fA-F:.]+)[^)]*\): "
+_PCI = r"([\da-f]{4,8}:[\da-f]{2}:[\da-f]{2}\.\d)"
 _WANTED = r"154, GPU recovery action changed from 0x\w+ \([\w ]+\) to"  # by the driver, whatever the cause was
-CLASSES: Mapping[ClassName, LogClass] = {
+CLASSES: Mapping[str, LogClass] = {
     "softLockup": LogClass(
         re.compile(rf"{_WATCHDOG}BUG: soft lockup - CPU#\d+ stuck for"), 2, 120, 300, stall_s=STALL_S
     ),
@@ -154,12 +170,63 @@ CLASSES: Mapping[ClassName, LogClass] = {
         ),
         healed=re.compile(rf"NVRM: loading NVIDIA|{_XID}{_WANTED} 0x0+ \("),
     ),
+    # Without an Xid, where the driver does not find a GPU when it is loaded (NVSentinel#155, gpud#1209). The lines are
+    # one record, with the line feeds escaped, or one each. What the driver says last is that it is being loaded.
+    "gpuLost": LogClass(
+        re.compile(
+            r"NVRM: The NVIDIA GPU ([\da-fA-F:]+)\.\d\b.{0,200}fallen off the bus"
+            r"|NVRM: fallen off the bus and is not responding"
+        ),
+        healed=re.compile(r"NVRM: loading NVIDIA"),
+        heal_after_s=10,
+    ),
+    "sxid": LogClass(
+        re.compile(r"nvidia-nvswitch\d+: SXid \(PCI:([\da-fA-F:.]+)\): \d+, Fatal\b"),
+        healed=re.compile(r"NVRM: loading NVIDIA"),
+    ),
+    "pcieFatal": LogClass(
+        re.compile(
+            rf"[\w-]{{1,32}} {_PCI}: AER: (?:Multiple )?Uncorrect(?:ed|able) \(Fatal\) error (?:message )?received"
+            rf"(?:(?: from|:) {_PCI})?"
+            rf"|[\w-]{{1,32}} {_PCI}: (?:AER: )?PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)"
+        ),
+        lasts_s=3600,
+    ),
+    "netdevWatchdog": LogClass(
+        re.compile(
+            r"(?:NETDEV WATCHDOG: (\S{1,15}) \(\S*\): |\S+ \S+ (\S{1,15}): NETDEV WATCHDOG: (?:CPU: \d+: )?)"
+            r"transmit queue \d+ timed out"
+        ),
+        lasts_s=300,
+    ),
+    "workqueueLockup": LogClass(
+        re.compile(r"BUG: workqueue lockup - pool .{0,200}stuck for \d+s!"), 2, 120, 300, stall_s=STALL_S
+    ),
+    "nfsNotResponding": LogClass(
+        re.compile(r"nfs: server (\S+) not responding, (?:still trying|timed out)"),
+        lasts_s=600,
+        healed=re.compile(r"nfs: server (\S+) OK\s*\Z"),
+    ),
+    "zfsSuspended": LogClass(
+        re.compile(
+            r"(?:SPLError: \S+ )?WARNING: Pool '([\w.: -]{1,255})' has encountered an uncorrectable I/O failure "
+            "and has been suspended"
+        )
+    ),
+    # Older kernels: Kill process (node-problem-detector#480). Of a control group that is a pod's own limit.
+    "oomKill": LogClass(
+        re.compile(r"(?:(Memory cgroup) o|O)ut of memory(?: \(\w+\))?: Kill(?:ed)? process \d+ "), lasts_s=600
+    ),
 }  # fmt: skip
 GATE: tuple[ClassName, ...] = (
     "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "conntrackFull", "neighbourOverflow", "ioError",
     "filesystemShutdown", "uncorrectedError",
 )  # fmt: skip
-WARN: tuple[ClassName, ...] = ("correctedError", "hungTask", "oops", "gpuXid")
+WARN: tuple[ClassName, ...] = (
+    "correctedError", "hungTask", "oops", "gpuXid", "gpuLost", "sxid", "pcieFatal", "netdevWatchdog",
+    "workqueueLockup", "nfsNotResponding", "zfsSuspended",
+)  # fmt: skip
+NOTE: tuple[ClassName, ...] = ("oomKill",)
 _PROCESSOR = re.compile(r"CPU#(\d+)")
 _OVER = re.compile(r"readygate: over (\w+)(?: (\S+))?\s*\Z")
 
@@ -197,7 +264,7 @@ def called_over(text: str) -> tuple[str, str] | None:
     return None if found is None else (found[1], disk_name(found[2] or ""))
 
 
-def _of(kind: LogClass, found: re.Match[str] | None) -> str | None:
+def _of(kind: LogClass, found: Named | None) -> str | None:
     if found is None:
         return None
     named = next((of for of in found.groups() if of), "")

@@ -37,4 +37,26 @@ FAULTS = [
         _SETTINGS,
         (UNMOUNT,),
     ),
+    Fault(
+        "disk-not-mounted",
+        "filesystem",
+        "the folder is there, its disk is not mounted",
+        (MOUNT, f"umount {DISK}"),
+        (MOUNT, _HEAL),
+        f"{{mounts: [{DISK}], mountPoint: required}}",
+        (UNMOUNT,),
+    ),
+    Fault(
+        "inodes-used-up",
+        "filesystem",
+        "hardly an inode is left",
+        (
+            MOUNT,
+            f"mkdir -p {DISK}/inodes && mount -o remount,nr_inodes=100 {DISK}",
+            f"cd {DISK}/inodes && for n in $(seq 90); do : > $n || break; done",
+        ),
+        (MOUNT, f"rm -rf {DISK}/inodes", _HEAL),
+        f"{{mounts: [{DISK}], minFreeInodes: 20}}",
+        (UNMOUNT,),
+    ),
 ]

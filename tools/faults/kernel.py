@@ -51,6 +51,23 @@ FAULTS = [
         "{programs: true, gate: [gpuXid], warn: []}",
     ),
     Fault(
+        "own-line",
+        "kernelLog",
+        "the kernel's log has a line that a pattern of the settings is for; it is over when its end line comes",
+        (_SAY.format("'readygate-fault nic0: health compromised'"),),
+        (_SAY.format("'readygate-fault nic0: recovered'"),),
+        "{programs: true, patterns: [{class: nicHealth, line: '.*fault (?P<device>.+): .*health compromised', "
+        "endLine: '.*fault (?P<device>.+): recovered', severity: gate}]}",
+    ),
+    Fault(
+        "nfs-silent",
+        "kernelLog",
+        "the kernel's log tells of an NFS server that does not answer; it is over when it tells that it does",
+        (_SAY.format("'nfs: server readygate-fault not responding, still trying'"),),
+        (_SAY.format("'nfs: server readygate-fault OK'"),),
+        "{programs: true, gate: [nfsNotResponding], warn: []}",
+    ),
+    Fault(
         "pod-threads",
         "pressure",
         "the pods may have no more threads than they have",

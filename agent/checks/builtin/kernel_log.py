@@ -20,6 +20,14 @@ and a way back:
 | `hungTask` | 1 | 600 s after the last | warn |
 | `oops` | 1 | until the node is booted again | warn |
 | `gpuXid` | 1 of the GPU's own fault, of one GPU | until the driver says it is well, or is loaded again | warn |
+| `gpuLost` | 1: a GPU is off the bus when the driver is loaded | until it is loaded again, 10 s later or more | warn |
+| `sxid` | 1 that is fatal, of one NVSwitch | until the driver is loaded again | warn |
+| `pcieFatal` | 1, of one device: AER, uncorrected and fatal | 3600 s | warn |
+| `netdevWatchdog` | 1, of one interface: a transmit queue timed out | 300 s after the last | warn |
+| `workqueueLockup` | 2 in 120 s, of two stalls | 300 s after the last | warn |
+| `nfsNotResponding` | 1, of one server | until the server answers, at most 600 s after the last | warn |
+| `zfsSuspended` | 1, of one pool | until the node is booted again | warn |
+| `oomKill` | 1, of the node or of a control group (a pod's own limit) | 600 s after the last | note |
 
 A line counts from the moment at which the kernel wrote it. So a restart of the agent brings nothing back that was over,
 and what is still true it finds again in the kernel's buffer; in `positionFile`, which lies beside the agent's
@@ -36,6 +44,43 @@ mended so that the kernel does not tell of it, root can call over, by class and 
 ```sh
 echo 'readygate: over gpuXid 0000:3b:00' > /dev/kmsg
 ```
+
+`pcieFatal` and `sxid` count neither corrected errors nor those that are not fatal: some machines log them all day.
+`zpool clear` resumes a ZFS pool without a line of the kernel's: call `zfsSuspended` over, too. `nfsNotResponding` only
+warns, as the server is down for all nodes, or the volume is one pod's.
+
+False alarms of other detectors that do not occur here, each with a test: returnn#1486 and nbfc#181 (corrected PCIe
+errors), gpud#1164 (a register that may not be read), open-gpu-kernel-modules#1098 (an empty line), and
+eks-node-monitoring-agent#215 (one line that nothing ended).
+
+A class of `note` (OOM kills) is said and changes nothing: a container that hits its own limit is no fault of the node.
+
+Classes of your own are `patterns`:
+
+```yaml
+checks:
+- name: kernel-log
+  kernelLog:
+    patterns:
+    - class: nicHealth                    # a name of its own
+      line: 'mlx5_core (?P<device>\\S+): .*health compromised'
+      exclude: ['mlx5_core 0000:d2:']     # lines that do not count
+      severity: gate                      # or warn (the default), or note
+      count: 2                            # so many lines of one device
+      windowSeconds: 60                   # within so long
+      lastsSeconds: 600                   # its end by time, after the last line; null: none
+      endLine: 'mlx5_core (?P<device>\\S+): recovered'   # its end by a line; without the group: of all devices
+    exclude: ['XFS \\(sdx1\\): ']          # of no class at all, also of the ready-made ones
+```
+
+An expression matches from the beginning of the line on; put `.*` before what may be anywhere. The group `device` names
+what is counted on its own. With `scope: device` it is a block device, which counts as those of the ready-made classes
+do, by what is mounted from it. Root can call a class of your own over, too. A pattern that is changed, or taken away,
+takes what it has found with it, and counts lines from then on.
+
+The syntax is that of Go and of Python, but for what cannot be matched in a bounded time: look-around, references
+to groups, edges of words. The time of a line is at most proportional to its length, whatever the expression. All
+expressions of a check together have at most 500 characters and classes, with repetitions written out.
 
 `conntrackFull` and `neighbourOverflow` are what `connectionTables` counts; the log shows it where a kernel has no
 counters. Each network namespace has a table of connections, and older kernels write the same line for a pod's own. So
@@ -67,27 +112,20 @@ for another source to say the same: that everybody stands still, or that nothing
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from agent import kmsg
-from agent.checks.block_devices import Devices, Places, is_gone, mounts_of, places_of, with_present
-from agent.checks.kernel_lines import (
-    CLASSES,
-    GATE,
-    WARN,
-    ClassName,
-    Trouble,
-    about,
-    called_over,
-    healed_by,
-    is_of_a_process,
-    more,
-)
+from agent.checks import own_classes
+from agent.checks.block_devices import Devices, Places, mounts_of, places_of, with_present
+from agent.checks.kernel_lines import CLASSES, GATE, NOTE, WARN, ClassName, Trouble, called_over
+from agent.checks.kernel_troubles import Classes, Key, Known, after, holds, stays, with_classes
+from agent.checks.own_classes import PATTERNS_LIMIT, PatternSection, Severity
 from agent.checks.reading import NEARLY_FULL_PERCENT, CannotLookError, text_of, tracked_connections
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
@@ -99,21 +137,26 @@ from kube.objects import UNREADABLE
 
 DOC = "the kernel's log tells of no lockup, I/O errors, file system that was shut down or the like that still holds"
 RIGHTS = Rights(devices=("/dev/kmsg",), capabilities=("CAP_SYSLOG",), host_pid=True, root=True)
-# Records that are held at once: a machine with many processors keeps 200,000, and in a flood there are more.
-PORTION = 1000
 READ_PART = 0.5  # of the timeout: a flood of lines is read on in the next run
 SAVE_AGAIN_S = 10.0  # where only the position has moved
-TROUBLES = 64  # kept at most: those whose end is near make room, of the newest none
-NEWEST = 16
 DEVICES_AGAIN_S = 60.0  # where none has come or gone
+SEVERITIES: tuple[Severity, ...] = ("gate", "warn", "note")
 MOUNTS_BYTES = 2**24  # of each container there is a line that names all its layers
 
 
 class Settings(Section, frozen=True):
-    """`gate`, `warn`: the classes that fail and that warn; one in neither does not count."""
+    """`gate`, `warn`: the classes that fail and that warn. `note`: those that are said and change nothing. A class in
+    none of the three is not looked at."""
 
     gate: tuple[ClassName, ...] = GATE
     warn: tuple[ClassName, ...] = WARN
+    note: tuple[ClassName, ...] = NOTE
+    patterns: Annotated[
+        tuple[PatternSection, ...], Meta(max_length=PATTERNS_LIMIT, description="a list of at most 32 patterns")
+    ] = ()
+    exclude: Annotated[
+        tuple[NonEmpty, ...], Meta(max_length=PATTERNS_LIMIT, description="a list of at most 32 expressions")
+    ] = ()
     gate_paths: tuple[NonEmpty, ...] = (
         "/",
         "/var/lib/kubelet",
@@ -129,17 +172,13 @@ class Settings(Section, frozen=True):
     sys: NonEmpty = "/sys"
     boot_id: NonEmpty = "/proc/sys/kernel/random/boot_id"
 
+    def __post_init__(self) -> None:
+        own_classes.check(self.patterns, self.exclude)
 
-Key = tuple[ClassName, str]
-
-
-class Known(msgspec.Struct, frozen=True):
-    """What is known after record `sequence` of a boot; kept in `positionFile`."""
-
-    boot_id: str
-    sequence: int = -1
-    troubles: tuple[tuple[Key, Trouble], ...] = ()
-    devices: Devices = Devices()
+    def named(self, severity: Severity) -> Collection[str]:
+        """The classes of a severity."""
+        ready_made: Mapping[Severity, Sequence[str]] = {"gate": self.gate, "warn": self.warn, "note": self.note}
+        return {*ready_made[severity], *(one.name for one in self.patterns if one.severity == severity)}
 
 
 class Check:
@@ -147,6 +186,9 @@ class Check:
         self._settings = settings
         self._limit_s = READ_PART * timeout_s
         self._monotonic = monotonic
+        self._classes = {**CLASSES, **own_classes.classes_of(settings.patterns)}
+        self._exclude = own_classes.compiled_all(settings.exclude, "exclude")
+        self._own = msgspec.json.encode(settings.patterns).decode()
         self._known: Known | None = None
         self._saved: tuple[Known, float] | None = None
         self._log: int | None = None
@@ -158,25 +200,29 @@ class Check:
         """PASSED, WARNED, FAILED with the classes that hold; UNKNOWN where log or mounts are not to be read."""
         settings, keeps_up = self._settings, self._keeps_up
         try:
-            known = self._known or _kept(settings.position_file, text_of(settings.boot_id, "/proc").strip())
-            coming = iter(self._read(settings.programs))
-            while records := list(islice(coming, PORTION)):
-                known = after(known, self._dated(records, new=keeps_up))
+            known = self._known or self._kept(text_of(settings.boot_id, "/proc").strip())
+            coming = self._dated(self._read(settings.programs), new=keeps_up)
+            known = after(known, coming, self._classes, self._exclude)
         except CannotLookError as e:
             return Finding(CheckState.UNKNOWN, str(e))
         now = self._monotonic()
         known = self._known = self._with_devices(known, now)
         self._save(known)
-        holding = {key: it for key, it in known.troubles if holds(key, it, now) or stays(key, known.devices)}
+        classes = self._classes
+        holding = {
+            key: it for key, it in known.troubles if holds(key, it, now, classes) or stays(key, known.devices, classes)
+        }
         try:
             places = self._places(holding, known.devices)
         except CannotLookError as e:
-            return _without_places(holding, e, now, settings)
-        over = [key for key, it in holding.items() if not holds(key, it, now) and not places.mounts.get(key[1])]
+            return _without_places(holding, e, now, settings, classes)
+        over = [
+            key for key, it in holding.items() if not holds(key, it, now, classes) and not places.mounts.get(key[1])
+        ]
         if over:
             left = tuple(it for it in known.troubles if it[0] not in over)
             self._known = msgspec.structs.replace(known, troubles=left)
-        return judge(holding, places, now, settings, has_room=_has_room(holding, settings))
+        return judge(holding, places, now, settings, classes, has_room=_has_room(holding, settings, classes))
 
     def descriptor(self) -> int | None:
         """Readable as soon as the kernel has written something."""
@@ -209,17 +255,18 @@ class Check:
                 return
             yield from (it for it in records_in(block) if programs or it.facility == KERNEL or called_over(it.text))
 
-    def _dated(self, records: Sequence[Record], *, new: bool) -> list[Record]:
+    def _dated(self, records: Iterable[Record], *, new: bool) -> Iterator[Record]:
         """What comes while we look is of now: over months the clock of the log goes another way than ours. What was
         there before is not, however many runs it takes to read all of it."""
-        now = self._monotonic()
-        return [replace(it, at_s=now if new else min(it.at_s, now)) for it in records]
+        for record in records:
+            now = self._monotonic()
+            yield replace(record, at_s=now if new else min(record.at_s, now))
 
     def _with_devices(self, known: Known, monotonic: float) -> Known:
         """Reads sysfs again where a device has come, gone or is in trouble, and each minute: a volume may be moved."""
         names = block_names(self._settings.sys)
         is_late = self._devices_at_s is None or monotonic - self._devices_at_s >= DEVICES_AGAIN_S
-        in_trouble = any(CLASSES[name].device for (name, _), _ in known.troubles)
+        in_trouble = any(self._classes[name].device for (name, _), _ in known.troubles)
         if not (is_late or in_trouble or names != self._device_names):
             return known
         self._device_names, self._devices_at_s = names, monotonic
@@ -227,7 +274,7 @@ class Check:
 
     def _places(self, holding: Iterable[Key], devices: Devices) -> Places:
         """Raises CannotLookError."""
-        named = {of for name, of in holding if CLASSES[name].device}
+        named = {of for name, of in holding if self._classes[name].device}
         if not named:
             return Places()
         text = text_of(self._settings.mountinfo, "the host's processes (hostPID), and root", MOUNTS_BYTES)
@@ -236,6 +283,9 @@ class Check:
             nothing = f"{self._settings.sys}/class/block shows no device below {places.unclear[0]}"
             raise CannotLookError(f"{nothing}: needs the host's sysfs")
         return places
+
+    def _kept(self, boot_id: str) -> Known:
+        return with_classes(_kept(self._settings.position_file, boot_id), self._classes, self._own)
 
     def _save(self, known: Known) -> None:
         path, now = self._settings.position_file, self._monotonic()
@@ -249,9 +299,9 @@ class Check:
             self._saved = known, now
 
 
-def _has_room(holding: Iterable[Key], settings: Settings) -> bool:
+def _has_room(holding: Iterable[Key], settings: Settings, classes: Classes) -> bool:
     """Whether the host's table of connections has room; False where it cannot be seen."""
-    if not any(CLASSES[name].per_netns for name, _ in holding):
+    if not any(classes[name].per_netns for name, _ in holding):
         return False
     host = Path(settings.mountinfo).parent  # the folder of its first process in /proc
     try:
@@ -265,84 +315,53 @@ def _has_room(holding: Iterable[Key], settings: Settings) -> bool:
 
 
 def _without_places(
-    holding: Mapping[Key, Trouble], error: CannotLookError, monotonic: float, settings: Settings
+    holding: Mapping[Key, Trouble], error: CannotLookError, monotonic: float, settings: Settings, classes: Classes
 ) -> Finding:
     """Where devices are in trouble and the mounts cannot be read."""
-    blind = f"{', '.join(dict.fromkeys(name for name, _ in holding if CLASSES[name].device))}, but {error}"
-    others = {key: trouble for key, trouble in holding.items() if not CLASSES[key[0]].device}
-    found = judge(others, Places(), monotonic, settings, has_room=_has_room(others, settings))
+    blind = f"{', '.join(dict.fromkeys(name for name, _ in holding if classes[name].device))}, but {error}"
+    others = {key: trouble for key, trouble in holding.items() if not classes[key[0]].device}
+    has_room = _has_room(others, settings, classes)
+    found = judge(others, Places(), monotonic, settings, classes, has_room=has_room)
     if found.state is CheckState.FAILED:  # wherever those devices are mounted
         return Finding(CheckState.FAILED, f"{found.output}; {blind}")
     return Finding(CheckState.UNKNOWN, blind)
 
 
 def judge(
-    holding: Mapping[Key, Trouble], places: Places, monotonic: float, settings: Settings, *, has_room: bool = False
+    holding: Mapping[Key, Trouble],
+    places: Places,
+    monotonic: float,
+    settings: Settings,
+    classes: Classes = CLASSES,
+    *,
+    has_room: bool = False,
 ) -> Finding:
     """`holding`: the troubles that are true at `monotonic`, seconds since the boot. `has_room`: the host's table of
     connections."""
-    failed, warned = list[str](), list[str]()
+    gate, warn, note = (settings.named(severity) for severity in SEVERITIES)
+    failed, warned, noted = list[str](), list[str](), list[str]()
     for (name, of), trouble in holding.items():
         ago_s = max(0.0, monotonic - trouble.times_s[-1])
-        gone = " (device gone)" if CLASSES[name].device and of in places.gone else ""
+        gone = " (device gone)" if classes[name].device and of in places.gone else ""
         text = f"{name}{of and ' '}{of}{gone}: {trouble.lines} lines, the last {ago_s:.0f} s ago"
-        gated = name in settings.gate
-        if CLASSES[name].device:
+        gated = name in gate
+        if classes[name].device:
             if not (mounts := places.mounts.get(of)):
                 continue
             gated = gated and bool(places.gated.get(of))
             text += f", below {(places.gated.get(of) or mounts)[0]}"
-        if CLASSES[name].per_netns and has_room:
+        if classes[name].per_netns and has_room:
             gated = False
             text += ", but the host's table has room"
         if gated:
             failed.append(text)
-        elif name in settings.warn or name in settings.gate:
+        elif name in warn or name in gate:
             warned.append(text)
+        elif name in note:
+            noted.append(text)
     state = CheckState.FAILED if failed else CheckState.WARNED if warned else CheckState.PASSED
-    return Finding(state, "; ".join([*failed, *warned]) or "nothing that still holds")
-
-
-def holds(key: Key, trouble: Trouble, monotonic: float) -> bool:
-    return trouble.true_at_s is not None and monotonic - trouble.true_at_s < CLASSES[key[0]].lasts_s
-
-
-def stays(key: Key, devices: Devices) -> bool:
-    """Where the device is gone one line is enough, and what is mounted from it does not become well by time."""
-    return CLASSES[key[0]].device and is_gone(key[1], devices)
-
-
-def after(known: Known, records: Iterable[Record]) -> Known:
-    """With the records that come after those that are known already."""
-    troubles, sequence = dict(known.troubles), known.sequence
-    for record in records:
-        if record.sequence <= sequence:
-            continue
-        sequence = record.sequence
-        if record.facility != KERNEL and (over := called_over(record.text)) is not None:
-            troubles = {key: it for key, it in troubles.items() if over not in (key, (key[0], ""))}
-        if is_of_a_process(record.text):
-            continue
-        for name, kind in CLASSES.items():
-            if (of := about(kind, record.text)) is not None:
-                troubles[name, of] = more(troubles.pop((name, of), Trouble()), kind, record.text, record.at_s)
-            elif (of := healed_by(kind, record.text)) is not None:
-                troubles = {key: it for key, it in troubles.items() if key[0] != name or (of and key[1] != of)}
-    return Known(known.boot_id, sequence, _bounded(list(troubles.items())), known.devices)
-
-
-def _bounded(troubles: list[tuple[Key, Trouble]]) -> tuple[tuple[Key, Trouble], ...]:
-    """The newest, and of the others those that hold for longest; which was never true goes first."""
-    if len(troubles) <= TROUBLES:
-        return tuple(troubles)
-    others, newest = troubles[:-NEWEST], troubles[-NEWEST:]
-    longest = {key for key, _ in sorted(others, key=_ends_s)[NEWEST - TROUBLES :]}
-    return (*(each for each in others if each[0] in longest), *newest)
-
-
-def _ends_s(each: tuple[Key, Trouble]) -> float:
-    (name, _), trouble = each
-    return float("-inf") if trouble.true_at_s is None else trouble.true_at_s + CLASSES[name].lasts_s
+    troubles = [*failed, *warned] or ["nothing that still holds"]
+    return Finding(state, "; ".join([*troubles, *noted]))
 
 
 def _opened(path: str) -> int:

@@ -32,15 +32,18 @@ from tests.agent.checks.builtin import (
     test_connection_tables,
     test_gpu,
     test_kernel_log,
+    test_link,
     test_pod_addresses,
     test_pod_network,
     test_pressure,
     test_reader,
     test_service_path,
+    test_systemd_unit,
 )
 from tools.bench.agent.peer import Peer
 from tools.fakes.cri import Runtime
 from tools.fakes.dns import dns_servers
+from tools.fakes.system_bus import FakeBus
 from tools.kit.clock import Clock
 from tools.kit.ports import free_port
 
@@ -237,6 +240,12 @@ def kernel_log(root: Path) -> Looked:
     return {"kernelLog": {key: str(root / file) for key, file in files.items()}}, seen
 
 
+def link(root: Path) -> Looked:
+    ports, flag = test_link.Sys(root), itertools.cycle(["up", "down"])
+    kind = {"link": {"ports": ["eth0"], "sys": str(root)}}
+    return kind, lambda: ports.interface(operstate=next(flag), rx_errors="3")
+
+
 def pod_addresses(root: Path) -> Looked:
     node, count = test_pod_addresses.Node(root), itertools.count()
     node.configured(test_pod_addresses.bridge([{"subnet": "10.1.0.0/28"}]))
@@ -260,6 +269,7 @@ def pressure(root: Path) -> Looked:
         pytest.param(filesystem, {"passed", "failed"}, id="a folder to write to, that comes and goes"),
         pytest.param(gpu, {"passed", "failed"}, id="a GPU, that the driver has and has not"),
         pytest.param(kernel_log, {"passed", "failed"}, id="the kernel's log, with errors, taken away and back"),
+        pytest.param(link, {"passed", "failed"}, id="a port, up and down"),
         pytest.param(pod_addresses, {"passed", "warned", "failed"}, id="addresses, given out and given back"),
         pytest.param(pressure, {"passed", "warned", "unknown"}, id="threads and syncs, many and without a folder"),
     ],
@@ -316,6 +326,17 @@ def test_the_way_to_peers() -> None:
             }
             around = Surroundings("own", "ns", cluster.board, lambda _service: cluster, cluster.opened_socket)
             assert {"passed"} == held_by({"podNetwork": keys}, period_s=SELDOM_S, around=around)
+
+
+def test_units_of_systemd_and_a_bus_that_comes_and_goes(tmp_path: Path) -> None:
+    bus, away = tmp_path / "bus", tmp_path / "away"
+    systemd = FakeBus(bus, test_systemd_unit.properties())
+    kind = {"systemdUnit": {"units": [test_systemd_unit.UNIT], "socket": str(bus)}}
+    try:
+        seen = by_turns(lambda: None, lambda: bus.rename(away), lambda: away.rename(bus))
+        assert {"passed", "unknown"} == held_by(kind, seen)
+    finally:
+        systemd.stop()
 
 
 def test_each_kind_is_tried_here() -> None:

@@ -22,6 +22,7 @@ KINDS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "kubeletPlugins": lambda shut: {"folder": f"{shut}"},
     "podAddresses": lambda shut: {"confDir": f"{shut}"},
     "runtime": lambda shut: {"socket": f"{shut}/a.sock"},
+    "systemdUnit": lambda shut: {"units": ["a.service"], "socket": f"{shut}/a.sock"},
 }
 WHY = re.compile("Permission denied|no rights to open the socket")
 

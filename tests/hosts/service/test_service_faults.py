@@ -16,6 +16,7 @@ from tests.hosts.waiting import wait_until
 from tools.bench.faults import plan
 from tools.faults.cache import SERVER
 from tools.faults.registry import FAULTS
+from tools.faults.units import UNIT
 from tools.kit.programs import Program
 from tools.testbed.hosts.hosts import Hosts
 
@@ -27,10 +28,12 @@ PLAYED = {
     "full-size-packets-service": "full-size packets from a Service are lost",
     "proxy-hangs": "kube-proxy stands still",
     "default-route-gone": "the default route is gone, of which the kernel tells",
+    "unit-failed": "a unit of systemd has failed",
     "dns-link-gone": "the link of a node-local DNS cache is gone, of which the kernel tells",
 }
 CHECKS = {"filesystem", "kernel", "runtime", "plugins", "service-path"}
 DNS = {"name": "dns", "dns": {"nodeLocal": SERVER}}  # of a cluster without a DNS Service
+UNITS = {"name": "units", "systemdUnit": {"units": [UNIT], "socket": "/host/run/dbus/system_bus_socket"}}
 PERIOD_S = 3.0  # of heartbeats
 
 
@@ -44,7 +47,7 @@ def checked(hosts: Hosts, service: Service) -> Iterator[None]:
     try:
         service.play(
             readygate_node_profile="fast",
-            readygate_node_checks=[*(check for check in checks if check["name"] in CHECKS), DNS],
+            readygate_node_checks=[*(check for check in checks if check["name"] in CHECKS), DNS, UNITS],
         )
         yield
     finally:

@@ -17,6 +17,8 @@ NAMES = (
     "disk-read-only",
     "disk-full",
     "disk-gone",
+    "disk-not-mounted",
+    "inodes-used-up",
     "addresses-leaked",
     "certificate-ended",
     "gpu-missing",
@@ -28,6 +30,7 @@ NAMES = (
     "neighbours-full",
     "dns-server-ends",
     "dns-link-gone",
+    "link-down",
     "threads-out",
     "files-out",
     "syncs-hang",
@@ -37,6 +40,7 @@ NODE = """
 set -e
 for folder in /var/lib /var/tmp /etc/cni /opt; do mkdir -p $folder; mount -t tmpfs none $folder; done
 mount -t tmpfs none /run
+mount -t sysfs none /sys
 ip link set lo up
 mkdir -p /run/mount /etc/cni/net.d /opt/cni/bin /var/lib/kubelet/pki /var/lib/kubelet/plugins_registry
 cat > /etc/cni/net.d/10-bridge.conflist <<'END'

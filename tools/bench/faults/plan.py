@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import yaml
+
 from tools.faults.cache import SERVER
 from tools.faults.fault import Fault
 from tools.faults.filesystem import DISK
@@ -13,7 +15,9 @@ from tools.faults.registry import FAULTS
 from tools.faults.slow_disk import DISK as SLOW_DISK
 from tools.faults.stalls import PROC as STALLS
 from tools.faults.tables import PROC
+from tools.faults.units import UNIT
 
+BUS = "/host/run/dbus/system_bus_socket"
 KUBELET = "kubelet"  # not a kind of check: the opinion of mode `node`
 # The twelve of the comparison, and variants of them. Left out are a soft lockup, as it is over after five minutes, a
 # disk that is gone, as the service keeps the mount that it began with, and slow syncs, which only warn.
@@ -49,11 +53,18 @@ NAMES = (
     "certificate-ended",
     "gpu-missing",
     "time-lost",
+    "inodes-used-up",
+    "unit-failed",
+    "unit-crashes",
+    "own-line",
+    "nfs-silent",
 )
 # Of these the kernel tells, and how: lines of its log, news of links and routes, of files.
 NEWS = {
     "log-shutdown": "kmsg",
     "gpu-xid": "kmsg",
+    "own-line": "kmsg",
+    "nfs-silent": "kmsg",
     "default-route-gone": "netlink",
     "dns-link-gone": "netlink",
     "cni-gone": "inotify",
@@ -71,7 +82,8 @@ KUBELET_HANGS = Fault(
 )
 SLOW = (KUBELET_HANGS.name,)
 AVERAGED = ("stalls",)  # by the kernel over a minute, which a part of has to go by
-EVERYWHERE = ("log-shutdown", "gpu-xid", "time-lost")  # the hosts of the testbed have one kernel: one log, one clock
+# The hosts of the testbed have one kernel: one log, one clock.
+EVERYWHERE = ("log-shutdown", "gpu-xid", "time-lost", "own-line", "nfs-silent")
 # Nothing of a control plane looks at what these break: they may be played on its host too.
 HARMLESS = (
     "disk-read-only",
@@ -93,6 +105,9 @@ HARMLESS = (
     "syncs-hang",
     "certificate-ended",
     "gpu-missing",
+    "inodes-used-up",
+    "unit-failed",
+    "unit-crashes",
 )
 TRIED = {**{name: FAULTS[name] for name in NAMES}, KUBELET_HANGS.name: KUBELET_HANGS}
 PROFILES = {"fast": (2, 2), "default": (10, 3)}  # periodSeconds, failureThreshold: as in the role readygate_node
@@ -144,7 +159,7 @@ def checks(addresses: dict[str, str]) -> list[dict[str, Any]]:
     """Of every host, beside the check `cni`, which the role makes. `addresses`: of the hosts, by name."""
     control, *_ = addresses.values()
     return [
-        {"name": "filesystem", "filesystem": {"mounts": [f"/host{DISK}"]}, "timeoutSeconds": 2},
+        {"name": "filesystem", "filesystem": {"mounts": [f"/host{DISK}"], "minFreeInodes": 20}, "timeoutSeconds": 2},
         {"name": "runtime", "runtime": {"socket": "/host/run/containerd/containerd.sock"}},
         {
             "name": "addresses",
@@ -172,6 +187,17 @@ def checks(addresses: dict[str, str]) -> list[dict[str, Any]]:
             "failureThreshold": 1,
         },
         {"name": "gpu-xid", "kernelLog": {"programs": True, "gate": ["gpuXid"], "warn": []}, "failureThreshold": 1},
+        {
+            "name": "own-line",
+            "kernelLog": {
+                "programs": True,
+                "gate": ["nfsNotResponding"],
+                "warn": [],
+                "patterns": yaml.safe_load(FAULTS["own-line"].settings)["patterns"],
+            },
+            "failureThreshold": 1,
+        },
+        {"name": "unit", "systemdUnit": {"units": [UNIT], "socket": BUS, "maxRestarts": 3, "restartSeconds": 10}},
         {"name": "pressure", "pressure": {"look": ["podThreads"], "cgroup": "/host/sys/fs/cgroup"}},
         {"name": "threads", "pressure": {"look": ["threads"], "proc": f"/host{PROC}"}},
         {"name": "files", "pressure": {"look": ["files"], "proc": f"/host{PROC}"}},

@@ -17,6 +17,7 @@ from agent.checks.builtin.filesystem import (
     OUTPUT_LIMIT_BYTES,
     Check,
     Mount,
+    Placed,
     Settings,
     Tried,
     dead_words,
@@ -94,7 +95,7 @@ READ_ONLY = "/a: mounted read-only for the agent: grant it a writable mount"
     ("the child died", {"/a": OK}, {}, unknown("/b: the child process ended before it was tried")),
 )
 def test_what_was_tried_makes_the_finding(tried: dict, mounts: dict, expected: Finding) -> None:
-    assert expected == judged(("/a", "/b"), tried, mounts)
+    assert expected == judged(("/a", "/b"), tried, mounts, Settings(), Placed())
 
 
 def test_a_line_that_is_cut_off_says_nothing() -> None:
