@@ -317,13 +317,8 @@ def test_the_way_to_peers() -> None:
         with cluster.stack:
             for number in (1, 2, 3):
                 cluster.agent(number)
-            keys = {
-                "port": cluster.port,
-                "apiServer": api,
-                "apiPort": cluster.api_port,
-                "dns": dns,
-                "dnsPort": dns_port,
-            }
+            keys = {"port": cluster.port, "apiServer": api, "apiPort": cluster.api_port}
+            keys |= {"dns": dns, "dnsPort": dns_port}
             around = Surroundings("own", "ns", cluster.board, lambda _service: cluster, cluster.opened_socket)
             assert {"passed"} == held_by({"podNetwork": keys}, period_s=SELDOM_S, around=around)
 

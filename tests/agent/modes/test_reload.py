@@ -94,7 +94,12 @@ OTHER_MODE = "mode: kubelet\nkubelet: {nodeName: a, podCIDR: 127.20.1.0/24, root
     ("a check more", text_of(CNI, CLOCK), [["cni", "clock"]], [f"{AGAIN} added=clock"]),
     ("one changed", text_of(OTHER_CNI), [["cni"]], [f"{AGAIN} changed=cni"]),
     ("another one", text_of(CLOCK), [["clock"]], [f"{AGAIN} added=clock gone=cni"]),
-    ("an unknown key", text_of("{name: cni, cny: {}}"), [], [f"{REFUSED}checks[0].cny: unknown key, allowed: ..."]),
+    (
+        "an unknown key",
+        text_of("{name: cni, cny: {}}"),
+        [],
+        [f"{REFUSED}line 2: checks[0].cny: unknown key, allowed: ..."],
+    ),
     ("no checks", "mode: pod\n", [], [f"{REFUSED}checks: missing, allowed: ..."]),
     ("listen and stateFile", text_of(CNI, more=f"{LISTEN}\nstateFile: /x"), [], [f"{LATER}listen, stateFile", AGAIN]),
     ("both", text_of(CNI, CLOCK, more=LISTEN), [["cni", "clock"]], [f"{LATER}listen", f"{AGAIN} added=clock"]),
@@ -248,7 +253,7 @@ class Node:
 GPU_PODS = HealthPods("g", "app=gpu", "readygate-agent")
 
 
-UNKNOWN = f"{REFUSED}node.healthPods[1].checks[0]: NAME is no check of this file, allowed: ..."
+UNKNOWN = f"{REFUSED}line 2: node.healthPods[1].checks[0]: NAME is no check of this file, allowed: ..."
 NO_GPU = node_text(BASE, gpu_pods("gpu"), checks="checks: [{name: disk, tcpSocket: {port: 1}}]")
 ONE_MORE = node_text(BASE, gpu_pods("gpu"), "{namespace: b, labelSelector: app=b, checks: [disk]}")
 
