@@ -7,6 +7,9 @@ PORT = 9375  # of the agents
 _MARK = "-m comment --comment readygate-fault"
 _ROUTES = "/run/readygate-fault-pod-routes"
 _TABLE = "nft delete table ip kube-proxy"  # of its mode nftables
+_HAS_RULES = (
+    "nft list table ip kube-proxy | grep -q service- || iptables -w -t nat -S KUBE-SERVICES | grep -q KUBE-SVC-"
+)
 _SHOWN = "ip -4 route show | grep ' via ' | grep -v default"
 _RIGHT = f"ip route del $net dev {BRIDGE} 2> /dev/null; ip route replace $net $rest"
 _PORTS = f"ip -o link show master {BRIDGE} | cut -d: -f2 | cut -d@ -f1"
@@ -60,6 +63,10 @@ FAULTS = [
         CHECK,
         "kube-proxy is gone, and so are its rules for Services",
         ("systemctl stop kube-proxy", f"{_TABLE} 2> /dev/null || iptables -w -t nat -F KUBE-SERVICES"),
-        ("systemctl start kube-proxy",),
+        # It is over once kube-proxy, which starts in some seconds, has written its rules.
+        (
+            "systemctl start kube-proxy",
+            f"for _ in $(seq 300); do {{ {_HAS_RULES}; }} 2> /dev/null && break; sleep 0.1; done",
+        ),
     ),
 ]
