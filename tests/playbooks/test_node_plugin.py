@@ -164,118 +164,52 @@ def test_what_the_inventory_says_of_the_node_goes_before_what_its_kubelet_says()
     )
 
 
-STATED: dict[str, Any] = {
-    "kernelLog": {
-        "reads": {"/dev/kmsg": "/dev/kmsg"},
-        "writes": {},
-        "devices": ["/dev/kmsg"],
-        "capabilities": ["CAP_SYSLOG"],
-        "host_pid": False,
-        "clock": False,
-        "pod_network": False,
-    },
-    "peers": {
-        "reads": {},
-        "writes": {},
-        "devices": [],
-        "capabilities": [],
-        "host_pid": False,
-        "clock": False,
-        "pod_network": True,
-    },
-    "clocks": {
-        "reads": {},
-        "writes": {},
-        "devices": [],
-        "capabilities": [],
-        "host_pid": False,
-        "clock": True,
-        "pod_network": False,
-    },
-    "writable": {
-        "reads": {"socket": "/run/containerd/x.sock"},
-        "writes": {"paths": ["/host/var"]},
-        "devices": [],
-        "capabilities": [],
-        "host_pid": True,
-        "clock": False,
-        "pod_network": False,
-    },
+NO_RIGHTS: dict[str, Any] = {
+    "reads": {},
+    "writes": {},
+    "devices": [],
+    "capabilities": [],
+    "host_pid": False,
+    "clock": False,
+    "pod_network": False,
 }
+LOG: dict[str, Any] = {"devices": ["/dev/kmsg"], "capabilities": ["CAP_SYSLOG"]}
+STATED: dict[str, Any] = {
+    "kernelLog": NO_RIGHTS | LOG | {"reads": {"/dev/kmsg": "/dev/kmsg"}},
+    "peers": NO_RIGHTS | {"pod_network": True},
+    "clocks": NO_RIGHTS | {"clock": True},
+    "writable": NO_RIGHTS
+    | {"reads": {"socket": "/run/containerd/x.sock"}, "writes": {"paths": ["/host/var"]}, "host_pid": True},
+}
+RUNTIME = ["/run/containerd"]
 
 
 @pytest.mark.parametrize(
     ("checks", "expected"),
     [
-        pytest.param(
-            [check("kernelLog")],
-            {
-                "reads": [],
-                "writes": [],
-                "devices": ["/dev/kmsg"],
-                "capabilities": ["CAP_SYSLOG"],
-                "host_pid": False,
-                "clock": False,
-                "pod_network": False,
-            },
-            id="a device and a capability",
-        ),
+        pytest.param([check("kernelLog")], LOG, id="a device and a capability"),
         pytest.param(
             [check("writable"), check("writable", paths=["/host/a", "/host/var"])],
-            {
-                "reads": ["/run/containerd"],
-                "writes": ["/host/var", "/host/a"],
-                "devices": [],
-                "capabilities": [],
-                "host_pid": True,
-                "clock": False,
-                "pod_network": False,
-            },
+            {"reads": RUNTIME, "writes": ["/host/var", "/host/a"], "host_pid": True},
             id="what keys name, or their defaults, each once",
         ),
         pytest.param(
-            [check("clocks"), check("kernelLog")],
-            {
-                "reads": [],
-                "writes": [],
-                "devices": ["/dev/kmsg"],
-                "capabilities": ["CAP_SYSLOG"],
-                "host_pid": False,
-                "clock": True,
-                "pod_network": False,
-            },
-            id="the clock, once one asks for it",
+            [check("clocks"), check("kernelLog")], LOG | {"clock": True}, id="the clock, once one asks for it"
         ),
         pytest.param(
             [check("peers"), check("clocks")],
-            {
-                "reads": [],
-                "writes": [],
-                "devices": [],
-                "capabilities": [],
-                "host_pid": False,
-                "clock": True,
-                "pod_network": True,
-            },
+            {"clock": True, "pod_network": True},
             id="the network of pods, once one asks for it",
         ),
         pytest.param(
             [{"name": "mine", "writable": None}],
-            {
-                "reads": ["/run/containerd"],
-                "writes": ["/host/var"],
-                "devices": [],
-                "capabilities": [],
-                "host_pid": True,
-                "clock": False,
-                "pod_network": False,
-            },
+            {"reads": RUNTIME, "writes": ["/host/var"], "host_pid": True},
             id="a check without keys",
         ),
     ],
 )
 def test_needs_of_several_checks_together(checks, expected):
-    assert expected == FILTERS["readygate_node_needs"](checks, STATED)
+    assert NO_RIGHTS | {"reads": [], "writes": []} | expected == FILTERS["readygate_node_needs"](checks, STATED)
 
 
 def test_what_a_check_writes_is_writable_and_its_device_readable():
