@@ -39,7 +39,7 @@ class NoAnswerError(Exception):
         self.finding = finding
 
 
-class Elsewhere:
+class SubprocessReader:
     """`look(*arguments)`, in a child; `where`: what is looked at, for people. From one thread."""
 
     def __init__(self, look: Callable[..., Any], *arguments: Any, where: str) -> None:  # noqa: ANN401 - any JSON

@@ -1,7 +1,7 @@
-"""The kernel's news of folders (inotify): what is made, replaced, moved or removed in them makes a check look at once.
+"""Reports that a file in a folder was made, replaced, moved or removed (inotify), so that its reader reads at once.
 
-A check looks first, in a child process that may be killed (`elsewhere`), and then has the folders followed: that is a
-call of ours, which would wait where a mount hangs, and so is made only of folders that have just answered.
+Adding a watch hangs where a mount hangs. So a reader reads first, in a child process that can be killed, and adds
+watches only to folders that have just answered.
 """
 
 import contextlib
@@ -10,8 +10,9 @@ import os
 import struct
 from collections.abc import Callable, Iterable
 from functools import cache
+from typing import TypeVar
 
-from agent.checks.state import CheckState, Finding
+T = TypeVar("T")
 
 _CLOEXEC_NONBLOCK = os.O_CLOEXEC | os.O_NONBLOCK  # as inotify spells them
 _ATTRIB, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO = 0x4, 0x8, 0x40, 0x80
@@ -26,8 +27,8 @@ _READ_BYTES = 64 * 2**10
 
 
 class FolderWatch:
-    """Of some folders, and of their parents as far as a folder comes or goes. From one thread. Where the kernel gives
-    none, or no more, the check has its period."""
+    """Watches some folders, and their parents for a folder that comes or goes. Used by one thread. Where the kernel
+    grants no watch the reader reads at its period only."""
 
     def __init__(self, folders: Iterable[str]) -> None:
         self._wanted: dict[str, int] = {}
@@ -39,19 +40,20 @@ class FolderWatch:
         self._followed: dict[str, int] = {}
 
     def descriptor(self) -> int | None:
-        """Readable when there is something new."""
+        """Readable when there are events."""
         return self._descriptor
 
-    def around(self, look: Callable[[], Finding]) -> Finding:
-        """What a look finds; a second one where folders are followed only since the first, which has not hung."""
+    def around(self, read: Callable[[], T], came_back: Callable[[T], bool]) -> T:
+        """Returns what `read` returns. Reads a second time where a watch was added after the first reading, which
+        `came_back`."""
         self.taken()
-        finding = look()
-        if finding.state is not CheckState.HUNG and self.follow():
-            return look()
-        return finding
+        result = read()
+        if came_back(result) and self.follow():
+            return read()
+        return result
 
     def taken(self) -> None:
-        """What was told until now has been heard: what comes from here on is news. Called before a look."""
+        """Discards pending events. Called before a reading."""
         if self._descriptor is None:
             return
         with contextlib.suppress(BlockingIOError):
@@ -59,8 +61,8 @@ class FolderWatch:
                 self._forget(block)
 
     def follow(self) -> bool:
-        """Called after a look that came back. Whether any folder is followed only from now on: then what has changed
-        since that look was told to nobody."""
+        """Adds watches that are missing; called after a reading that came back. Returns whether it added any: changes
+        between that reading and now were then not reported."""
         if self._descriptor is None:
             made = _library().inotify_init1(_CLOEXEC_NONBLOCK)
             if made < 0:
@@ -83,7 +85,7 @@ class FolderWatch:
             self._followed.clear()
 
     def _forget(self, block: bytes) -> None:
-        """A folder that went away may be another one at the next look."""
+        """Drops watches of folders that are gone: a folder of the same name may be made later."""
         at = 0
         while at < len(block):
             number, mask, _, size = _EVENT.unpack_from(block, at)

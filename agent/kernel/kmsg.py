@@ -1,4 +1,4 @@
-"""The kernel's log, /dev/kmsg: how it is opened, and which records a read of it holds."""
+"""Opens the kernel log, /dev/kmsg, and splits what a read returns into records."""
 
 import os
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ RECORD_BYTES = 16 * 2**10  # larger than any record: the kernel refuses to read 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of the kernel's. `at_s`: since the boot."""
+    """One line of the kernel log. `at_s`: since the boot."""
 
     sequence: int
     at_s: float

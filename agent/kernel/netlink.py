@@ -1,8 +1,7 @@
-"""The kernel's news of the way out of this machine (netlink): a link that is down, a default route that comes or goes
-makes a check look at once.
+"""Reports that a link went down or that a default route came or went (netlink), so that a check runs at once.
 
-Each pod that comes or goes moves links and routes of its own, so the kernel is given a filter: of routes only default
-ones are told, of links only those that do not run.
+Each pod that comes or goes moves links and routes of its own. So the kernel gets a filter: it reports default routes,
+and links that do not run.
 """
 
 import contextlib
@@ -33,18 +32,18 @@ _FILTER = (
 
 
 class RouteWatch:
-    """From one thread. Where the kernel gives no such socket the check has its period."""
+    """Used by one thread. Where the kernel grants no such socket the check runs at its period only."""
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None
         self._begun = False
 
     def descriptor(self) -> int | None:
-        """Readable when there is something new."""
+        """Readable when there are events."""
         return None if self._socket is None else self._socket.fileno()
 
     def taken(self) -> None:
-        """What was told until now has been heard: what comes from here on is news. Called before a look."""
+        """Discards pending events. Called before a run of the check."""
         if not self._begun:
             self._begun = True
             with contextlib.suppress(OSError):

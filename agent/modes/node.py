@@ -98,10 +98,8 @@ def build(settings: Settings) -> list[Service]:
         on_change=lambda: wake(),
     )
     namespaces = [one.namespace for one in chosen]
-    speakers = (
-        ConditionWriters(lambda pod: speaker(node, client, pod, not_before), namespaces) if node.publish else None
-    )
-    counts = Counts(settings, lambda: wake(), lambda entries: follow(entries, source, pods, speakers))
+    writers = ConditionWriters(lambda pod: speaker(node, client, pod, not_before), namespaces) if node.publish else None
+    counts = Counts(settings, lambda: wake(), lambda entries: follow(entries, source, pods, writers))
     judge = Judge(
         pods,
         prober,
@@ -113,7 +111,7 @@ def build(settings: Settings) -> list[Service]:
             runtime=lambda pod: None if states is None else states.pod(pod),
             kubelet_known=watch.known,
         ),
-        speakers,
+        writers,
         semantics=semantics,
         disagreement_s=float(node.disagreement_seconds),
         with_exec=node.exec_probes,
@@ -126,12 +124,12 @@ def build(settings: Settings) -> list[Service]:
     pages = {
         "/readyz": lambda: readyz_page(engine, judge, time.time()),
         "/livez": lambda: livez_page(services, time.monotonic()),
-        "/metrics": lambda: metrics_page([*families(engine, judge, speakers, said), *families_of(around.board)]),
+        "/metrics": lambda: metrics_page([*families(engine, judge, writers, said), *families_of(around.board)]),
         "/checks": lambda: pod_mode.checks_page(engine),
     }
     # The server first: a taken port ends the start before anything runs.
     services += [HealthServer(settings.listen.address, settings.listen.port, pages)]
-    writing = speaking(node, speakers, lambda: said_by_kubelet.uid, pause_s)
+    writing = speaking(node, writers, lambda: said_by_kubelet.uid, pause_s)
     services += [*writing, *asked, prober, counts, judge, engine, Around(around)]
     services += [source, pods, own_node(client, node.name, said_by_kubelet, pause_s), watch, CloseClient(client)]
     services += notifiers(os.environ, services, lambda: status(engine, judge))
@@ -152,13 +150,13 @@ def entries_of(node: NodeSection) -> list[Entry]:
 
 
 def follow(
-    entries: Sequence[HealthPods], source: HealthPodSource, pods: KubeletPods, speakers: ConditionWriters | None
+    entries: Sequence[HealthPods], source: HealthPodSource, pods: KubeletPods, writers: ConditionWriters | None
 ) -> None:
     """Raises StartFailed: all is as it was."""
     source.follow(entries)  # first: it may fail
     pods.follow(entries)
-    if speakers is not None:
-        speakers.follow([one.namespace for one in entries])
+    if writers is not None:
+        writers.follow([one.namespace for one in entries])
 
 
 class Counts:
@@ -246,15 +244,15 @@ def on_the_node(watch: KubeletWatch, table: NodeTable, states: ContainerStates |
 
 
 def speaking(
-    node: NodeSection, speakers: ConditionWriters | None, node_uid: Callable[[], str], first_pause_s: float
+    node: NodeSection, writers: ConditionWriters | None, node_uid: Callable[[], str], first_pause_s: float
 ) -> list[Service]:
     """Who writes: nobody where nothing is published, and no heartbeat where none is configured."""
-    if speakers is None:
+    if writers is None:
         return []
     if node.heartbeat is None:
-        return [speakers]
+        return [writers]
     period_s = float(node.heartbeat.period_seconds)
-    return [speakers, Heartbeat(node.name, speakers.writer, node_uid, period_s=period_s, first_pause_s=first_pause_s)]
+    return [writers, Heartbeat(node.name, writers.writer, node_uid, period_s=period_s, first_pause_s=first_pause_s)]
 
 
 def kubelet_client(node: NodeSection) -> Client:
@@ -363,7 +361,7 @@ def health_of(engine: CheckEngine) -> NodeHealth | None:
     return health if health.checks else None
 
 
-def families(engine: CheckEngine, judge: Judge, speakers: ConditionWriters | None, said: Said) -> list[Family]:
+def families(engine: CheckEngine, judge: Judge, writers: ConditionWriters | None, said: Said) -> list[Family]:
     """What /metrics shows."""
     found = {finding.reason for finding in judge.findings()}
     shown = [
@@ -382,6 +380,6 @@ def families(engine: CheckEngine, judge: Judge, speakers: ConditionWriters | Non
             [({"finding": reason}, float(reason in found)) for reason in FINDINGS],
         ),
     ]
-    if speakers is not None:
-        shown += pod_mode.condition_families(speakers.writes, speakers.errors)
+    if writers is not None:
+        shown += pod_mode.condition_families(writers.writes, writers.errors)
     return shown

@@ -30,7 +30,7 @@ class ConditionWriters:
     when something is said of it next, and the others hear what is said of them. `namespaces`: of health pods, in the
     order in which they are to write what any of them may."""
 
-    name = "speakers"
+    name = "condition writers"
 
     def __init__(self, make: Callable[[Pod], ConditionWriter], namespaces: Sequence[str] = ()) -> None:
         self._make = make

@@ -55,7 +55,7 @@ SETTLE_S = 2.0  # beyond a probe budget: a pod whose probes have said nothing by
 
 
 class Source(Protocol):
-    """The part of agent.opinion.kubelet_pods.LocalPods that is used."""
+    """The part of agent.opinion.kubelet_pods.KubeletPods that is used."""
 
     @property
     def synced(self) -> bool: ...
@@ -74,7 +74,7 @@ class Probers(Protocol):
 
 
 class Desk(Protocol):
-    """The part of agent.opinion.condition_writers.Speakers that is used."""
+    """The part of agent.opinion.condition_writers.ConditionWriters that is used."""
 
     def say(self, pod: Pod, condition: Condition) -> None: ...
     def keep(self, uids: Collection[str]) -> None: ...

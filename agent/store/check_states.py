@@ -13,14 +13,12 @@ from agent.checks.catalogue import CheckSpec
 from agent.checks.state import CheckStatus
 from agent.processes.proc import boot_id, seconds_since_boot
 from agent.processes.rate_limit import RateLimit
-from agent.store import check_states_format
+from agent.store import check_states_format as codec
 
 log = logging.getLogger(__name__)
 
 WRITES, WRITE_S = 10, 2.0  # so many at once, then one in so many seconds
-AGAIN_S = (
-    check_states_format.LONGEST_S / 10
-)  # where nothing changes: a file tells when the agent was last there, and that has a limit
+AGAIN_S = codec.LONGEST_S / 10  # without a change: the file shows when the agent last ran, which must not be too old
 LIMIT_BYTES = 2**20  # of what is read
 
 
@@ -53,7 +51,7 @@ class StateFile:
         self._written: object = None
         self._written_at = -math.inf
         self._failed = False
-        self._ration = RateLimit(WRITES, WRITE_S)
+        self._rate_limit = RateLimit(WRITES, WRITE_S)
 
     def follow(self, specs: Sequence[CheckSpec]) -> None:
         """The checks that `save` gets from now on."""
@@ -66,22 +64,22 @@ class StateFile:
         try:
             with self._path.open("rb") as file:
                 data = file.read(LIMIT_BYTES)
-            found = check_states_format.decode(data, self._keys, self._severities, **self._moment())
+            found = codec.decode(data, self._keys, self._severities, **self._moment())
         except FileNotFoundError:
             return {}
-        except (OSError, check_states_format.StateInvalid) as e:
+        except (OSError, codec.StateInvalid) as e:
             log.warning("kept states ignored", extra={"path": str(self._path), "error": str(e)})
             return {}
         log.info("states kept over a restart", extra={"checks": len(found)})
         return found
 
     def save(self, statuses: Sequence[CheckStatus]) -> None:
-        essence, monotonic = check_states_format.essence(statuses, self._thresholds), self._monotonic()
+        essence, monotonic = codec.essence(statuses, self._thresholds), self._monotonic()
         is_young = monotonic - self._written_at < AGAIN_S
-        if (essence == self._written and is_young) or not self._ration.take(monotonic):
+        if (essence == self._written and is_young) or not self._rate_limit.take(monotonic):
             return
         try:
-            self._replace(check_states_format.encode(statuses, self._keys, **self._moment()))
+            self._replace(codec.encode(statuses, self._keys, **self._moment()))
         except OSError as e:
             if not self._failed:  # one line, until it works again
                 log.warning("states not kept", extra={"path": str(self._path), "error": str(e)})

@@ -52,7 +52,9 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circles(PRODUCT) == []
 
 
-@pytest.mark.parametrize(("part", "most_rooms", "most_floors", "most_arrows"), [("cli", 12, 6, 40)])
+@pytest.mark.parametrize(
+    ("part", "most_rooms", "most_floors", "most_arrows"), [("agent", 16, 9, 60), ("cli", 12, 6, 40)]
+)
 def test_a_part_keeps_its_size_and_no_two_rooms_import_each_other(
     part: str, most_rooms: int, most_floors: int, most_arrows: int
 ) -> None:
@@ -88,7 +90,7 @@ def test_only_the_port_forward_of_the_command_line_imports_websocket() -> None:
 
 
 @pytest.mark.parametrize("package", ["agent", "tests", "tools", "images", "scripts"])
-def test_nobody_imports_grpc_but_by_agent_rpc(package: str) -> None:
+def test_grpc_is_loaded_by_agent_cri_rpc_only(package: str) -> None:
     """In the tests' process too: one import before the environment is set, and now and then a child of it dies."""
     found = {path: imports(path) for path in (ROOT / package).rglob("*.py")}
     assert [name_of(path) for path, names in found.items() if {n.split(".")[0] for n in names} & GRPC] == []

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
-from agent.checks.subprocess_reader import Elsewhere, NoAnswerError, Patience
+from agent.checks.subprocess_reader import NoAnswerError, Patience, SubprocessReader
 from agent.cri.base import Trouble
 from agent.kubelet.plugins.base import PluginError, PluginInfo
 from agent.kubelet.plugins.sockets import names_of_sockets
@@ -55,7 +55,7 @@ class Check:
         self._settings = settings
         self._within_s = PATIENCE * timeout_s
         self._ask = ask or _ask
-        self._look = Elsewhere(names_of_sockets, settings.folder, where=settings.folder)
+        self._look = SubprocessReader(names_of_sockets, settings.folder, where=settings.folder)
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED, HUNG with the socket, UNKNOWN where the agent lacks rights or packages to ask."""

@@ -87,9 +87,9 @@ class Correlator:
         self._written.put(key, written)
         about = event.about
         spam = (about.kind, about.namespace, about.name, about.uid, event.type)
-        ration = self._spam.get(spam) or RateLimit(SPAM_BURST, SPAM_EVERY_S)
-        self._spam.put(spam, ration)
-        if not ration.take(monotonic):
+        rate_limit = self._spam.get(spam) or RateLimit(SPAM_BURST, SPAM_EVERY_S)
+        self._spam.put(spam, rate_limit)
+        if not rate_limit.take(monotonic):
             return None
         return Write(event, written.name, written.count, written.first_at, wall)
 

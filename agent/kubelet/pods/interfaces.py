@@ -39,7 +39,7 @@ class Statuses(Protocol):
 
 
 class StoppableRuntime(EndingRuntime, Protocol):
-    """The part of agent.kubelet.pleg.cached_runtime.SeenRuntime that is used."""
+    """The part of agent.kubelet.pleg.cached_runtime.CachedRuntime that is used."""
 
     def ready(self, uid: str) -> bool: ...
 

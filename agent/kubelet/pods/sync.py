@@ -90,7 +90,7 @@ class PodLoop:
         self._ender = Ender(runtime, hooks, record=record)
         self._starter = Starter(runtime, hooks, wall=wall, monotonic=monotonic, record=record, semantics=semantics)
         self._states: dict[str, PodState] = {}
-        self._intake = AdmissionOrder(
+        self._admission = AdmissionOrder(
             pods,
             runtime,
             statuses,
@@ -137,7 +137,7 @@ class PodLoop:
         monotonic = self._monotonic()
         wanted = (uids | self._due.take(monotonic)) - {""}
         if wanted - self._states.keys():
-            wanted |= self._intake.take()
+            wanted |= self._admission.take()
         for uid in wanted:
             if self._loop.stopping:
                 return
@@ -213,7 +213,7 @@ class PodLoop:
         if state.removed:
             pod = None  # what is there is a new pod, whose turn comes when this one has ended
         if pod is not None:
-            self._intake.changed(state, pod)
+            self._admission.changed(state, pod)
             state.pod = pod
             if not state.refused:
                 state.allocation = self._resizer.seen(state.allocation, pod)

@@ -28,7 +28,8 @@ LOOK_S = 0.5  # at whether who waits for another one's pull still wants to
 
 
 class ImageService(Protocol):
-    """The part of agent.kubelet.runtime.cri_writer.CriWriter that is used, as it is for one pod. Both raise CriError, PodIsEnding."""
+    """The part of agent.kubelet.runtime.cri_writer.CriWriter that is used, for one pod. Both raise CriError,
+    PodIsEnding."""
 
     def image(self, name: str) -> str: ...
     def pull(self, name: str) -> str: ...

@@ -1,12 +1,19 @@
-"""Mode `kubelet`: pod status as the kubelet keeps it.
+"""The status of a pod, as the kubelet keeps it: pkg/kubelet/status.
 
-Reading order: `restarts` (who may restart), `conditions` and `phase` (states in, words out), `restarting` (all
-containers in place), `deadline` (of the pod), `resize` (what is said of one), `generate` (runtime and old status in,
-whole status out), `termination` and `merge` (what may be changed), `patch` (what is sent): all pure.
-`manager` is the only one with a thread: versions, wake-ups, batches.
+    restarts      which containers may restart; pure
+    conditions    conditions that the kubelet owns; pure
+    phase         the phase, from container statuses; pure
+    deadline      has a pod been active for too long; pure
+    restarting    all containers restarted in place; pure
+    resize        the status of resources that are changed while a pod runs; pure
+    generate      runtime and old status in, whole status out; pure
+    termination   the status of a pod whose containers are gone for good; pure
+    merge         what may change in a status; pure
+    patch         the strategic merge patch that is sent; pure
+    manager       keeps the newest status of every pod and writes it: versions, wake-ups, batches
 
 Guaranteed: only the newest status of a pod is written; a container that is over for good does not come back; requests
 are made by one thread, and no lock waits for them.
 
-Imported by `prober`, `pods` and `modes`.
+Imported by `prober`, `pods`, `opinion` and `modes`.
 """

@@ -9,7 +9,7 @@ import pytest
 from agent.checks import file_contents, subprocess_reader
 from agent.checks.file_contents import names_in, owners_in, read_files
 from agent.checks.state import CheckState, Finding
-from agent.checks.subprocess_reader import Elsewhere, NoAnswerError, Patience
+from agent.checks.subprocess_reader import NoAnswerError, Patience, SubprocessReader
 from agent.processes.single import python_command
 from tools.kit.clock import Clock
 
@@ -18,7 +18,7 @@ PATIENT_S = 60.0
 
 def test_what_it_says_comes_back(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
-    assert ["a"] == Elsewhere(names_in, str(tmp_path), where="x")(PATIENT_S)
+    assert ["a"] == SubprocessReader(names_in, str(tmp_path), where="x")(PATIENT_S)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_its_error_is_ours(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.touch()
     with pytest.raises(NotADirectoryError) as raised:
-        Elsewhere(names_in, str(file), where="x")(PATIENT_S)
+        SubprocessReader(names_in, str(file), where="x")(PATIENT_S)
     assert (str(file), "Not a directory") == (raised.value.filename, raised.value.strerror)
 
 
@@ -83,7 +83,7 @@ def test_one_that_hangs_is_ended(monkeypatch) -> None:
 def without_answer(script: str, within_s: float, monkeypatch: pytest.MonkeyPatch) -> Finding:
     monkeypatch.setattr(subprocess_reader, "SCRIPT", script)
     with pytest.raises(NoAnswerError) as raised:
-        Elsewhere(names_in, "/", where="x")(within_s)
+        SubprocessReader(names_in, "/", where="x")(within_s)
     return raised.value.finding
 
 
@@ -117,5 +117,5 @@ def test_owners(tmp_path: Path) -> None:
 
 
 def test_what_is_called_there_needs_the_standard_library_alone() -> None:
-    done = Elsewhere(file_contents.names_in, "/proc/self/task", where="x")
+    done = SubprocessReader(file_contents.names_in, "/proc/self/task", where="x")
     assert done(PATIENT_S), "a thread, in a process without our packages"

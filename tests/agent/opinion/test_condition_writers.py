@@ -48,7 +48,7 @@ class Scene:
         self.unstarted: dict[str, Exception] = {}
         self.happened: list[str] = []
         self.publishers: dict[str, Publisher] = {}
-        self.speakers = ConditionWriters(self.make)
+        self.writers = ConditionWriters(self.make)
 
     def make(self, pod: Pod) -> ConditionWriter:
         if pod.uid in self.unmade:
@@ -61,7 +61,7 @@ class Scene:
         """What happens by that."""
         self.happened.clear()
         for pod in pods:
-            self.speakers.say(pod, condition)
+            self.writers.say(pod, condition)
         return [*self.happened]
 
 
@@ -111,25 +111,25 @@ def test_a_bug_in_it_is_no_trouble_that_is_waited_for(scene: Scene) -> None:
 def test_of_a_pod_that_is_gone_the_publisher_ends_and_its_counts_stay(scene: Scene) -> None:
     scene.say(FIRST, SECOND, FIRST)
     scene.happened.clear()
-    scene.speakers.keep({"u2"})
-    assert (["close u1", "stop u1"], 3, 2) == (scene.happened, scene.speakers.writes, scene.speakers.errors)
+    scene.writers.keep({"u2"})
+    assert (["close u1", "stop u1"], 3, 2) == (scene.happened, scene.writers.writes, scene.writers.errors)
     assert ["start u1", "True u1"] == scene.say(FIRST)
 
 
 def test_a_pod_that_is_gone_is_told_of_anew_when_it_is_back(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     scene.unmade = {"u1": NO_CA}
     scene.say(FIRST)
-    scene.speakers.keep(())
+    scene.writers.keep(())
     scene.say(FIRST)
     assert 2 == len([record for record in caplog.records if record.levelname == "WARNING"])
 
 
 def test_a_heartbeat_is_written_in_the_name_of_any(scene: Scene) -> None:
-    nobody = scene.speakers.writer()
+    nobody = scene.writers.writer()
     scene.say(FIRST, SECOND)
-    first = scene.speakers.writer()
-    scene.speakers.keep({"u2"})
-    second = scene.speakers.writer()
+    first = scene.writers.writer()
+    scene.writers.keep({"u2"})
+    second = scene.writers.writer()
     assert (None, "u1", "u2") == (nobody, first and first.namespace, second and second.namespace)
 
 
@@ -147,31 +147,31 @@ def test_a_heartbeat_lies_where_the_first_entry_has_a_pod(
 ) -> None:
     """Who reads it looks in one namespace, and pods elsewhere need not have the right to write it."""
     scene = Scene()
-    scene.speakers = ConditionWriters(scene.make, namespaces)
+    scene.writers = ConditionWriters(scene.make, namespaces)
     scene.say(*there)
-    writer = scene.speakers.writer()
+    writer = scene.writers.writer()
     assert expected == (writer and writer.namespace)
 
 
 def test_namespaces_in_another_order_move_the_heartbeat(scene: Scene) -> None:
-    scene.speakers.follow(["u1", "u2"])
+    scene.writers.follow(["u1", "u2"])
     scene.say(FIRST, SECOND)
-    scene.speakers.follow(["u2", "u1"])
-    writer = scene.speakers.writer()
+    scene.writers.follow(["u2", "u1"])
+    writer = scene.writers.writer()
     assert "u2" == (writer and writer.namespace)
 
 
 def test_it_is_healthy_while_all_of_them_are(scene: Scene) -> None:
     scene.say(FIRST, SECOND)
-    well = scene.speakers.healthy(0.0)
+    well = scene.writers.healthy(0.0)
     scene.publishers["u2"].well = False
-    assert (True, False) == (well, scene.speakers.healthy(0.0))
+    assert (True, False) == (well, scene.writers.healthy(0.0))
 
 
 def test_after_its_stop_nothing_is_said(scene: Scene) -> None:
     scene.say(FIRST)
     scene.happened.clear()
-    scene.speakers.stop()
-    scene.speakers.stop()
+    scene.writers.stop()
+    scene.writers.stop()
     ended = [*scene.happened]
     assert (["close u1", "stop u1"], []) == (ended, scene.say(FIRST, SECOND))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.kubelet.plugins import sockets
+from agent.kubelet.plugins import sockets as module
 from agent.kubelet.plugins.sockets import sockets
 
 
@@ -42,7 +42,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 
 def test_pm18_not_more_than_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "MOST", 3)
+    monkeypatch.setattr(module, "MOST", 3)
     for n in range(5):
         listen(tmp_path / f"{n}.sock")
     assert 3 == len(sockets(tmp_path))
