@@ -1,5 +1,6 @@
-"""What stands in files, and which names in a folder: looks for a child process, see `elsewhere`. What takes
-such a process long to import, `pathlib` and `json`, is not used."""
+"""Reads contents and owners of files, and names in a folder, in the child process of `subprocess_reader`.
+
+`pathlib` and `json` are not used: a child process takes long to import them."""
 
 import os
 import stat

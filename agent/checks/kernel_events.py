@@ -1,6 +1,6 @@
-"""What the kernel has to tell wakes the check that waits for it: a descriptor becomes readable, as that of its log.
+"""Runs a check at once when its descriptor becomes readable, such as that of the kernel log.
 
-One thread for all of them. A check that is told so runs at once and not at its next period; that remains as it was.
+One thread waits for all checks. The check's next period stays as it was.
 """
 
 import os

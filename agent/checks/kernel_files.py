@@ -1,6 +1,6 @@
-"""Small files in which the kernel shows its state: their text, or what keeps us from reading them, for a finding.
+"""Reads small files that show the kernel's state. Where one cannot be read, the error says why, for a finding.
 
-Whoever cannot look says so: the finding is unknown then, and names the right or the part of the node that is missing.
+Such a finding is unknown, and names the right or the part of the node that is missing.
 """
 
 import errno

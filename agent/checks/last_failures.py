@@ -1,4 +1,4 @@
-"""Pure: what checks that do not pass said when that began, for alerts.
+"""Pure: keeps the first output of each check since it does not pass, for alerts.
 
 A series lives as long as its labels stay the same, so a text that changes with each run must not be one: it is kept
 from the first time it was asked for until the check passes again.

@@ -1,12 +1,12 @@
-"""When a check runs: at its own times, when there is news, and soon again after a failure. Pure.
+"""When a check runs: at its period, at once after a kernel event, and soon again after a failure. Pure.
 
-News may be of something half done. So a look that they have caused, and that fails, is one failure; the look that
-confirms it comes soon, but only when nobody touches anything. While news go on it is the check's own times
-that count: nobody closes a node by replacing files one by one.
+An event may report something half done. So a run that an event caused and that fails counts as one failure. The run
+that confirms it comes soon, but only when no more events come. While events go on only runs at the period count: a
+node does not close because files are replaced one by one.
 
-One that has failed runs more often than at its own times, so that a node that is well again is soon seen: every second
-or so at first, then the more seldom the longer it lasts, but for checks that run as often anyway. All nodes may have
-one cause, and what they ask may be what is broken: so a part of it is chance.
+After a failure the check runs more often than its period, so that recovery is seen soon: every second at first, then
+more seldom the longer the failure lasts. Part of each pause is random, because all nodes may fail for one cause, and
+what they ask may be what is broken.
 """
 
 import math

@@ -1,8 +1,7 @@
-"""A look at files in a child process: where a mount hangs, that child is killed, and no thread of ours waits for it.
+"""Calls a function that reads files in a child process: where a mount hangs, the child is killed and no thread waits.
 
-What is called there needs the standard library alone, takes and gives what JSON has, and may raise OSError. What its
-module imports is paid for by each look: half of that is `json`, `pathlib` and the like, so what goes to and fro is
-marshalled.
+The function uses the standard library alone, takes and returns what JSON has, and may raise OSError. Each call pays for
+the imports of its module: half of that is `json`, `pathlib` and the like, so arguments and results are marshalled.
 """
 
 import marshal

@@ -1,8 +1,8 @@
-"""A file without a name, for what a child process writes to see whether it can: a script's part. Pure.
+"""Part of a child process's script: opens a file without a name, to test whether a folder can be written. Pure.
 
-Its name goes before anything is written, so that a run that is killed leaves none. In a folder where pods write, one of
-them may have put something of its own in the place of that name: no link is followed, nothing of others is written to,
-and where it cannot be taken away another name does.
+The name is removed before anything is written, so a run that is killed leaves no file. A pod that writes to the folder
+may have made a file of that name: no link is followed, no file of others is written, and where such a file cannot be
+removed another name is used.
 """
 
 SCRIPT = """

@@ -1,6 +1,6 @@
-"""A list that comes as one message, taken apart: read at once its items take five times their bytes. Pure.
+"""Splits a message that is a list into its items, because decoded at once they take five times their bytes. Pure.
 
-All lists of the CRI have their items in the field 1, and nothing else that we know.
+All lists of the CRI have their items in field 1 and no other field.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""gRPC's packages, loaded by whoever first needs them: an agent that speaks no gRPC neither needs nor loads them.
+"""Loads gRPC's packages where they are first needed: an agent that speaks no gRPC neither needs nor loads them.
 
-Nobody imports them otherwise, for what they make of the environment they make of it once, when they are loaded.
+No other module imports them, because they read the environment once, when they are loaded.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""What is wrong with a socket, by looking at it: the library under us tells it in words that change."""
+"""Finds out why a socket cannot be used, by connecting to it: the texts of gRPC's library change."""
 
 import errno
 import socket

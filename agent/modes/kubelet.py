@@ -1,8 +1,8 @@
 """Mode `kubelet`: puts the rooms together. The agent is the kubelet of a node that has none.
 
-It registers the Node, renews its Lease, runs the pods bound to it, probes them and owns their whole status. Local
-processes it ends when it stops, and says so in the statuses; see `runtime.process` for what a crash leaves. Those of
-a container runtime (`cri.runtime`) go on.
+It registers the Node, renews its Lease, runs the pods bound to it, probes them and owns their whole status. When it
+stops it ends local processes and writes that into the statuses; `kubelet.runtime.process` describes what a crash
+leaves. Containers of a container runtime (`kubelet.runtime.cri_runtime`) go on.
 """
 
 import math

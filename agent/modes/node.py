@@ -1,4 +1,4 @@
-"""Mode `node`: puts the rooms together. A service on the host looks at the node beside the kubelet and speaks for it.
+"""Mode `node`: puts the rooms together. A service on the host checks the node next to the kubelet and reports for it.
 
 Checks and our own opinion on the health pods -> the health of the node -> /readyz, and the condition of those health
 pods that ask the agent on the node to speak for them. Who we are: the kubelet's certificate, to read and to ask for

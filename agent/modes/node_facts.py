@@ -1,4 +1,4 @@
-"""Mode `kubelet`: what the node is, from the settings and the machine."""
+"""Mode `kubelet`: makes the facts of the Node (addresses, capacity, labels) from the settings and the machine."""
 
 from collections.abc import Callable
 from pathlib import Path

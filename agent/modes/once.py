@@ -1,4 +1,4 @@
-"""Each check once, for people: at a terminal, before it is put to work. Nothing is published and nothing is kept."""
+"""Runs each check once and prints the findings, to try a configuration. Nothing is published and no state is saved."""
 
 import logging
 import time

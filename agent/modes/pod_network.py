@@ -1,4 +1,4 @@
-"""What the check of the pod network gets of the agent around it, in modes pod and node; its page and its metrics."""
+"""What the check `podNetwork` gets from its agent in modes pod and node, and the page and metrics for it."""
 
 import os
 import socket

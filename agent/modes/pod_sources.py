@@ -1,4 +1,4 @@
-"""Mode `kubelet`: puts together where pods come from: the API server and, if one is named, a folder of manifests."""
+"""Mode `kubelet`: wires the sources of pods: the API server and, if one is named, a folder of manifests."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The configuration file while the agent runs: what was changed there holds without a restart, as far as it can.
+"""Reads the configuration file again while the agent runs, and applies what can change without a restart.
 
 Looked at every two seconds, and at once at SIGHUP. The path is followed anew each time, so a ConfigMap's volume, which
 swaps a link, is seen. A change counts when the file has been the same at two looks: half of a file that is being

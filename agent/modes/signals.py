@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT, waited for, and SIGHUP on the way."""
+"""Waits for SIGTERM and SIGINT, and for SIGHUP in the meantime."""
 
 import contextlib
 import os

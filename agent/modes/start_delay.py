@@ -1,8 +1,7 @@
-"""When an agent first asks the API server, if its host has started just now. Pure.
+"""Delays an agent's first request to the API server after its host has booted. Pure.
 
-Where the power of a cluster comes back, all its nodes start together, and their agents too. Each asks a few times for
-what it has found first, so 5,000 of them would ask 10,000 times in a second. An agent that starts alone, on a host that
-has been up, asks at once.
+When the power of a cluster returns, all nodes and their agents start together. 5,000 agents would send 10,000 requests
+in a second. An agent that starts on a host that has been up sends its first request at once.
 """
 
 YOUNG_S = 600.0  # a node's first agent runs within a minute or two of the boot, later after a long fsck

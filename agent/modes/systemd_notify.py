@@ -1,7 +1,7 @@
-"""What systemd hears of us where it has started us: ready, alive while every service progresses, how the node is.
+"""Reports to systemd: ready, alive while every service progresses, and the health of the node.
 
-Elsewhere nobody listens (no NOTIFY_SOCKET), and there is no such service. The status begins with one of three words,
-which who installs a new version waits for: `healthy`, `starting`, `not healthy`.
+Without NOTIFY_SOCKET there is no such service. The status begins with one of three words; the installer waits for one
+of these: `healthy`, `starting`, `not healthy`.
 """
 
 import contextlib

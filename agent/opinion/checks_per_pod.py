@@ -1,8 +1,8 @@
 """Pure: which checks count for which health pods.
 
-A check that some entry of node.healthPods names counts for the health pods of those entries alone; one that none names,
-for those of all entries that name none. For a pod of several entries counts what counts for any of them, whatever their
-order.
+A check that some entries of node.healthPods name counts for the health pods of these entries alone. A check that no
+entry names counts for the health pods of all entries that name no check. For a pod of several entries a check counts if
+it counts for one of them.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,6 @@
-"""Who writes the conditions: one publisher for each health pod that asks the agent on the node to speak for it.
+"""Runs one publisher for each health pod that lets the agent on the node write its condition.
 
-A pod that is new under an old name has another uid, so it gets a publisher of its own, with a token of its own; that of
-the old one ends.
+A new pod under an old name has another uid, so it gets a publisher and a token of its own; the old publisher ends.
 """
 
 import logging

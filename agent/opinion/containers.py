@@ -1,4 +1,4 @@
-"""What the container runtime knows of the health pods, asked over the CRI: one thread, which may wait for it.
+"""Reads the containers of the health pods from the container runtime over the CRI, in one thread that may wait.
 
 Which pods have changed, and so are inspected, is for the pod lifecycle event generator (`pleg`), as in a kubelet. Here
 it lists health pods alone: each second, or every five while the runtime sends events, after which it lists their pod

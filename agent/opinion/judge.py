@@ -1,4 +1,4 @@
-"""The loop that brings the opinion together: pods and probe results in, findings out, a condition to each publisher.
+"""The loop of mode `node`: from pods and probe results it makes findings, and a condition for each publisher.
 
 It is woken by whatever has changed, and turns once a second besides, as time alone makes disagreements. It waits for no
 network and no probe.

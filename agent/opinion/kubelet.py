@@ -1,7 +1,7 @@
 """Looks after the kubelet of this node: its health port, its Lease, what it says of its own node.
 
-The port is asked every LOOK_S; the Lease is read as often as `silence` wants it, by the node's own right to its own
-Lease, and `silence` decides what is made of both. The Node is watched, which costs a line in five minutes.
+The port is asked every LOOK_S; the Lease is read as often as `kubelet_liveness` demands, by the node's own right to
+its own Lease, and `kubelet_liveness` decides on both. The Node is watched, which costs a line in five minutes.
 """
 
 import logging

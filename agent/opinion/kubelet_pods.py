@@ -1,4 +1,4 @@
-"""The health pods as the kubelet has them, asked while the API server tells nothing."""
+"""Reads the health pods from the kubelet while the API server sends nothing."""
 
 import logging
 import time

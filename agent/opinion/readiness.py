@@ -1,4 +1,4 @@
-"""Pure: ContainersReady and Ready of a pod as we see them, by the rules of agent.status.
+"""Pure: ContainersReady and Ready of a pod by our own probes, with the rules of `agent.kubelet.status`.
 
 Container by container, first match wins; `told` is what the API server has:
 

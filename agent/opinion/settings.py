@@ -1,4 +1,4 @@
-"""The section `node` of the configuration file: where mode node reads, what it looks at, what it writes. Pure."""
+"""The section `node` of the configuration file: what mode node reads and writes, which pods are health pods. Pure."""
 
 from collections.abc import Collection
 from typing import Annotated

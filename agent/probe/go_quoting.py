@@ -1,4 +1,4 @@
-"""How Go quotes a text. Pure."""
+"""Quotes a text as Go's strconv.Quote does. Pure."""
 
 from collections.abc import Iterable
 

@@ -1,7 +1,7 @@
-"""Many conversations over sockets at the same time, in one thread, until one deadline.
+"""Runs many conversations over sockets at the same time, in one thread, until one deadline.
 
-A conversation is a generator: it yields what it waits for next, a socket or the end of a pause, and returns what it
-found out. So a check of several servers takes as long as the slowest of them, and a silent one keeps nobody waiting.
+A conversation is a generator: it yields what it waits for next, a socket or the end of a pause, and returns its result.
+So a check of several servers takes as long as the slowest of them, and a silent server delays no other.
 """
 
 import contextlib

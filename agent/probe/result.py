@@ -1,4 +1,4 @@
-"""What a handler says of one attempt (pkg/probe): a result and its output, or an error that makes it worthless."""
+"""What a handler returns for one attempt (pkg/probe): a result and its output, or an error that makes it void."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""So many at once, then one in so many seconds: for lines of log, and for writes. Pure; not for several threads."""
+"""Limits how often log lines and writes are made: a burst, then one in so many seconds. Pure; for one thread."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A file that is replaced as a whole."""
+"""Replaces a file as a whole, so that a reader never sees half of it."""
 
 import contextlib
 import logging

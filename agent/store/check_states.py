@@ -1,4 +1,4 @@
-"""The file in which the states of the checks outlive the agent."""
+"""The file that keeps the states of the checks over a restart of the agent."""
 
 import contextlib
 import hashlib

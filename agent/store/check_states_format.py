@@ -1,4 +1,4 @@
-"""States of checks to bytes and back. Pure."""
+"""Encodes the states of checks, and decodes them. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated

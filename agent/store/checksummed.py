@@ -1,4 +1,4 @@
-"""A document of one version with a checksum, for bits that a disk has lost: to bytes and back. Pure."""
+"""Encodes and decodes a document with version and checksum, so that a damaged file is refused. Pure."""
 
 import zlib
 

@@ -1,4 +1,4 @@
-"""The file in which it outlives the agent what pods were granted, as the kubelet's allocated_pods_state."""
+"""The file that keeps the resources granted to pods over a restart, as the kubelet's allocated_pods_state."""
 
 import threading
 from collections.abc import Set as AbstractSet

@@ -1,4 +1,4 @@
-"""The file in which it outlives the agent what probes of containers have found, where containers outlive it too."""
+"""The file that keeps the results of probes over a restart, where containers survive it too."""
 
 import logging
 from collections.abc import Callable, Mapping

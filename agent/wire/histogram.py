@@ -1,4 +1,4 @@
-"""How long things took, counted by upper bounds as Prometheus does. Pure; who shares one guards it."""
+"""Counts durations by upper bounds, as a histogram of Prometheus. Pure. Not thread-safe."""
 
 from bisect import bisect_left
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the agent's rooms say to each other: pods, containers, probes, statuses. Frozen, standard library, no JSON.
+"""The agent's model of pods, containers, probes and statuses: frozen, from the standard library alone, no JSON.
 
 Names are those of the Kubernetes API (core/v1) in snake case. Times are seconds since the epoch
 (float, UTC); None = not set.

@@ -1,4 +1,4 @@
-"""Kubernetes JSON -> the agent's Pod; its status is read by `status`."""
+"""Reads Kubernetes JSON into the agent's Pod; `wire.status` reads its status."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

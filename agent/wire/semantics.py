@@ -1,4 +1,4 @@
-"""Which kubelet we are: profile, feature gates, named fixes. Pure; one value, handed by the mode to its rooms."""
+"""Which kubelet is reproduced: profile, feature gates, named fixes. Pure. The mode hands one value to its rooms."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Types of keys of the settings that more than one room has: each says what is allowed. Pure."""
+"""Types of settings that several rooms use. Each type's description is the text of its error. Pure."""
 
 from typing import Annotated
 

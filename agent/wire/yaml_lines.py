@@ -1,4 +1,4 @@
-"""The line of a configuration file that a key is on, for the errors of the settings. Pure."""
+"""Finds the line of a YAML file that a key is on, for the errors of the settings. Pure."""
 
 import re
 

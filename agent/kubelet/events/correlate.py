@@ -1,8 +1,8 @@
-"""Which Events are written, and how. Pure. Mirrors client-go/tools/record/events_cache.go.
+"""Decides which Events are written, and how. Pure. Mirrors client-go/tools/record/events_cache.go.
 
 Three steps in this order. More than ten texts of one reason about one object within ten minutes become one combined
-Event. One that was written before is counted in it. Of one object and type, 25 are let through at once and then one in
-five minutes: who is refused is counted, and shows when the next is let through.
+Event. An Event that was written before is counted in it. Of one object and type, 25 are written at once and then one in
+five minutes: the others are counted, and the next one that is written shows the count.
 """
 
 from collections import OrderedDict

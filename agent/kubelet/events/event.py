@@ -1,4 +1,4 @@
-"""What is told, and of what. Pure. Reasons and texts are those of pkg/kubelet/events and of who tells there."""
+"""An Event before it is written, and its object. Pure. Reasons and texts are the kubelet's (pkg/kubelet/events)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

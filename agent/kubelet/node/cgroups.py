@@ -1,4 +1,4 @@
-"""The limits that control groups set: how much of the machine's memory and processors is left.
+"""Reads the limits that control groups set on the machine's memory and processors.
 
 A kubelet reports the whole machine, wherever it runs. Containers that are processes of the agent's own get no more than
 its group and the groups above it have. Those of a container runtime have groups of their own; for them the limits of

@@ -1,4 +1,4 @@
-"""The node's heartbeat: its Lease in kube-node-lease. Mirrors component-helpers apimachinery/lease/controller.go.
+"""Renews the node's Lease in kube-node-lease. Mirrors component-helpers apimachinery/lease/controller.go.
 
 Renewed every quarter of its duration (+ up to 4 %), with the object of the last success and without reading it: five
 tries without a pause. Then, and after a conflict, the Lease is read again, or made: with a back-off of 0.2 s to 7 s

@@ -1,4 +1,4 @@
-"""What a Node reports of the machine it is: read once, at the start.
+"""Reads what the Node reports of its machine, once at the start.
 
 Mirrors MachineInfo and VersionInfo of cadvisor, which a kubelet reports. It does not heed the limits of `cgroups`.
 """

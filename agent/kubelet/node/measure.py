@@ -1,8 +1,8 @@
-"""What the machine has left: memory, file systems, tasks. Measured every ten seconds, as a kubelet does.
+"""Measures what the machine has left of memory, file systems and tasks, every ten seconds as a kubelet does.
 
-Memory and tasks are the kernel's own files. File systems are looked at by a child process, which can be killed where
-one hangs: what was found before stays until all can be measured again. Where images and containers are the container
-runtime says; while it cannot be asked nothing is measured, as by a kubelet.
+Memory and tasks come from files of the kernel. A child process measures file systems and is killed where one hangs: the
+last figures stay until all can be measured again. The container runtime reports the folders of images and containers;
+while it does not answer nothing is measured, as by a kubelet.
 """
 
 import json

@@ -1,5 +1,6 @@
-"""What a runtime and what measures the machine have found for the Node's status. Pure. A runtime that knows nothing of
-images, handlers or volumes leaves them empty.
+"""What the runtime and the measurements report for the Node's status. Pure.
+
+A runtime that knows nothing of images, handlers or volumes leaves them empty.
 """
 
 from collections.abc import Iterable

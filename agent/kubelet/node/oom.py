@@ -1,4 +1,4 @@
-"""Which lines of the kernel's log say that the machine was out of memory. Pure.
+"""Detects the lines of the kernel log that report that the machine was out of memory. Pure.
 
 Mirrors cadvisor's utils/oomparser (v0.56.2) and pkg/kubelet/oom/oom_watcher_linux.go, v1.36.3. A kill for the limit of
 a control group is none: the machine itself has room.

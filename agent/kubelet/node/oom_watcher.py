@@ -1,7 +1,7 @@
 """Reads the kernel's log and writes an Event of the Node for each time that the machine was out of memory.
 
-For mode `kubelet` only: next to a kubelet the Events would be written twice. What the log held before the start is left
-out: its Events would have the time of the start, and come again with each.
+For mode `kubelet` only: next to a kubelet the Events would be written twice. Lines from before the start are left out:
+their Events would have the time of the start, and come again with each start.
 """
 
 import contextlib

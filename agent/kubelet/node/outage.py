@@ -1,4 +1,4 @@
-"""Writes that fail for a while: one line of log at the first failure, one at the next success, growing pauses."""
+"""Back-off for writes that fail: one log line at the first failure, one at the next success, growing pauses."""
 
 import logging
 from collections.abc import Callable

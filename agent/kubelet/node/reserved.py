@@ -1,4 +1,4 @@
-"""What of the node's capacity pods may not have: reserved for the system and the agent, and hard eviction thresholds.
+"""The part of the node's capacity that pods cannot have: reserved resources and hard eviction thresholds.
 
 Pure. Mirrors GetNodeAllocatableReservation and validateNodeAllocatable of pkg/kubelet/cm, v1.36.3.
 """

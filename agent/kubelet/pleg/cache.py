@@ -1,7 +1,7 @@
-"""What the runtime said last of each pod, and when: as new as the last whole list, or newer.
+"""Keeps the last answer of the runtime for each pod, with its time: as new as the last whole list, or newer.
 
-Mirrors pkg/kubelet/container/cache.go, v1.36.3. Nobody waits in it: who wants something newer than there is gets a call
-when it has come, in the thread that brings it.
+Mirrors pkg/kubelet/container/cache.go, v1.36.3. No thread waits in it: a caller that needs a newer entry is called back
+when that arrives, in the thread that brings it.
 """
 
 import threading

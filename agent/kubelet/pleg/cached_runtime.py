@@ -1,4 +1,4 @@
-"""A runtime as it was seen last: what is asked is answered from memory, however slow it is; what is done, it does."""
+"""The runtime as the sync loop sees it: reads come from the cache of the PLEG, changes go to the runtime itself."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The bounded channel of pod events: between the threads that find changes and the thread that syncs pods.
+"""The bounded channel of pod events between the threads that detect changes and the thread that syncs pods.
 
 Mirrors the channel of pkg/kubelet/kubelet.go and the sends of pkg/kubelet/pleg/{generic,evented}.go, v1.36.3. A full
 channel discards the new event: a sender that waits deadlocks with its consumer (kubernetes/kubernetes#72482, fixed by

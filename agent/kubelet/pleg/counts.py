@@ -1,4 +1,4 @@
-"""What /metrics shows of the lists, by the kubelet's names (pkg/kubelet/metrics/metrics.go, pleg/generic.go)."""
+"""Metrics of the PLEG's lists, with the kubelet's names (pkg/kubelet/metrics/metrics.go, pleg/generic.go)."""
 
 import copy
 import threading

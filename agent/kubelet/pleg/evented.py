@@ -1,4 +1,4 @@
-"""What follows from what the runtime tells by itself, and when that is given up. Pure.
+"""What follows from events that the runtime sends, and when the PLEG gives up waiting for them. Pure.
 
 Mirrors processCRIEvents and the retries of watchEventsChannel in pkg/kubelet/pleg/evented.go, v1.36.3.
 """

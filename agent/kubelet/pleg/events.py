@@ -1,4 +1,4 @@
-"""What is told when containers and sandboxes of a pod change. Pure.
+"""Which events follow when containers and sandboxes of a pod change. Pure.
 
 Mirrors generateEvents, computeEvents and getContainersFromPods of pkg/kubelet/pleg/generic.go, v1.36.3.
 """

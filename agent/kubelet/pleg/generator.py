@@ -1,4 +1,4 @@
-"""The thread that lists, and what everybody asks of it: events of the runtime, health, a look at one pod."""
+"""The thread that lists the runtime's pods; also takes the runtime's events, inspects one pod, reports health."""
 
 import logging
 import math

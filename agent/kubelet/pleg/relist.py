@@ -1,4 +1,4 @@
-"""Lists all pods of the runtime, tells what has changed since the last list, and keeps the cache true. Pure.
+"""Lists all pods of the runtime, sends events for what has changed since the last list, and updates the cache. Pure.
 
 Mirrors pkg/kubelet/pleg/generic.go, v1.36.3; a container that was made, ended and removed between two lists is missed.
 The order of pods is that of their uids, upstream's is by chance.

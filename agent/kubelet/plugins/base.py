@@ -1,4 +1,4 @@
-"""What a plugin says of itself, and how asking it fails. Pure: loads no gRPC."""
+"""What a plugin reports of itself, and the errors of asking it. Pure: loads no gRPC."""
 
 from dataclasses import dataclass
 from typing import Protocol

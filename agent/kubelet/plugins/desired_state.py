@@ -1,4 +1,4 @@
-"""What is to be done with plugins: what is registered beside what lies there, and when a try may be made again. Pure.
+"""Which plugins to register and to deregister now, and when a failed try may be repeated. Pure.
 
 Mirrors pluginmanager/reconciler and util/goroutinemap of v1.36.3: one operation a socket at a time, and after an error
 a pause that doubles from half a second to 122 s. It is kept by the socket's path: another plugin there waits as long.

@@ -1,6 +1,6 @@
-"""Who takes a plugin of a type: the rules by which the kubelet's CSI, device and DRA managers validate one.
+"""Validates plugins by the rules of the kubelet's CSI, device and DRA managers.
 
-What is registered is remembered and not called: nothing here attaches volumes or hands out devices.
+A registered plugin is remembered and not called: nothing here attaches volumes or assigns devices.
 """
 
 import re

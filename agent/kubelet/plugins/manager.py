@@ -1,6 +1,6 @@
 """Registers the plugins whose sockets lie in a folder, and deregisters those that are gone: pluginmanager of v1.36.3.
 
-Once a second the folder is read (a kubelet has the kernel tell it) and brought together with what is registered.
+Once a second the folder is read (a kubelet uses inotify) and compared with what is registered.
 """
 
 import logging

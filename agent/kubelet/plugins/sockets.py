@@ -1,4 +1,4 @@
-"""The sockets that plugins register by, as they lie in a folder and those below it."""
+"""Lists the sockets by which plugins register, in a folder and the folders below it."""
 
 import os
 import stat

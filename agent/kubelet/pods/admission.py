@@ -1,4 +1,4 @@
-"""May one more pod run here? Pure.
+"""Decides whether one more pod may run here. Pure.
 
 Mirrors canAdmitPod and rejectPod of the kubelet, v1.36.3, and of pkg/kubelet/lifecycle the predicates and what a pod
 needs the node to declare: the first reason is reported. `requests` and `fitting` decide one question each.

@@ -1,7 +1,7 @@
-"""Pods that come: the oldest first, each is taken or refused. As HandlePodAdditions of pkg/kubelet/kubelet.go, v1.36.3.
+"""Admits or refuses new pods, the oldest first. As HandlePodAdditions of pkg/kubelet/kubelet.go, v1.36.3.
 
-One thread admits pods, so that two pods never get the same room. It waits for nothing but, where it would
-refuse a pod, once a turn for the Node as the API server has it.
+One thread admits pods, so that two pods never get the same resources. It waits for nothing, with one exception: before
+it refuses a pod it reads the Node from the API server, once a turn.
 """
 
 import logging

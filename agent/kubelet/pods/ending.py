@@ -1,7 +1,8 @@
-"""Ends containers, one or all of a pod: preStop hook, then its turn, then SIGTERM. As killContainer and
-killContainersWithSyncResult of kuberuntime, but nothing here waits.
+"""Ends one container or all of a pod: preStop hook, termination order, SIGTERM. Nothing here waits.
 
-The grace counts from the moment the end is asked for: what hook and turn have taken of it is gone, but each container
+As killContainer and killContainersWithSyncResult of kuberuntime.
+
+The grace counts from the moment the end is asked for: hook and order use up a part of it, but each container
 has `MIN_GRACE_S` after its SIGTERM. Sidecars are asked to end when the app containers and the next sidecar behind them
 have, or when the grace is over. A hook runs once an instance.
 """

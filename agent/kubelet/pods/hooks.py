@@ -1,6 +1,6 @@
-"""Lifecycle hooks: a command, a request or a sleep beside a container. As pkg/kubelet/lifecycle/handlers.go, v1.36.3.
+"""Runs lifecycle hooks: a command, a request or a sleep. As pkg/kubelet/lifecycle/handlers.go, v1.36.3.
 
-Each runs in a thread of its own; who started it looks at its `Hook` later, and is told when to.
+Each hook runs in a thread of its own. The caller gets a `Hook` and is called back when it has ended.
 """
 
 import logging

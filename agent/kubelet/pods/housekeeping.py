@@ -1,4 +1,4 @@
-"""What nobody tells of: every two seconds. As HandlePodCleanups of pkg/kubelet/kubelet_pods.go."""
+"""Cleans up after pods every two seconds, where no event does. As HandlePodCleanups of pkg/kubelet/kubelet_pods.go."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,7 @@
 """The pods of this node by uid, and mirror pods by the static pods they stand for. As basicManager of pkg/kubelet/pod.
 
-A static pod does not come from the API server; there it has a mirror, which has the same name and another uid. Nobody
-but the API server knows the mirror's uid: the status manager keeps and is asked by the static pod's.
+A static pod does not come from the API server; there it has a mirror, which has the same name and another uid. Only
+the API server knows the mirror's uid: the status manager uses the static pod's.
 """
 
 from collections.abc import Iterable

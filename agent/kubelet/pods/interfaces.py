@@ -1,4 +1,4 @@
-"""What the sync loop is given, as far as it uses it."""
+"""Protocols of what the sync loop uses: pods, nodes, probe workers, statuses, runtime."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""The static pods that the files of a folder hold, scan by scan. Pure. As listConfig of pkg/kubelet/config/file.go.
+"""Which static pods the files of a folder define, scan by scan. Pure. As listConfig of pkg/kubelet/config/file.go.
 
 A broken file keeps the pod of its last good version. A folder that is gone keeps all pods until it has been gone for
 `GONE_S`. Of several files with one pod name the last by path counts.

@@ -1,5 +1,6 @@
-"""Keeps the table of pods equal to the manifests of static pods in a folder: the kernel reports changes (inotify), and
-every 20 seconds the folder is read in any case."""
+"""Keeps the table of pods equal to the manifests of static pods in a folder.
+
+The kernel reports changes (inotify), and every 20 seconds the folder is read in any case."""
 
 import logging
 import os

@@ -1,5 +1,6 @@
-"""Keeps a mirror of each static pod in the API server. As tryReconcileMirrorPods of pkg/kubelet, v1.36.3, and its
-clean-up of orphaned mirrors.
+"""Keeps a mirror of each static pod in the API server, and deletes mirrors without one.
+
+As tryReconcileMirrorPods of pkg/kubelet, v1.36.3, and its clean-up of orphaned mirrors.
 
 A kubelet makes and deletes mirrors in the worker of the pod. Here one thread does, as no step of the sync loop may wait
 for the network.

@@ -1,4 +1,4 @@
-"""Does a pod fit its node, whatever it asks of resources? Labels, fields, taints, host ports. Pure.
+"""Decides whether a pod fits its node by labels, fields, taints and host ports. Pure.
 
 Mirrors nodeaffinity of component-helpers' scheduling package, ToleratesTaint of the core API and HostPortInfo of
 kube-scheduler's framework, of v1.36.3. A toleration with Lt or Gt fits nothing: the gate for it is off.

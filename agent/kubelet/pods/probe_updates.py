@@ -1,8 +1,8 @@
-"""What a changed probe result brings about, as in syncLoopIteration of pkg/kubelet/kubelet.go, v1.36.3.
+"""Handles changed probe results, as syncLoopIteration of pkg/kubelet/kubelet.go, v1.36.3.
 
-readiness   the status shows it at once, and the pod is synced
+readiness   the status shows it at once; the pod is synced with `semantics.syncs_after_probes`
 startup     the same
-liveness    a failure has the pod synced, which ends the container; a success concerns nobody
+liveness    a failure has the pod synced, which ends the container; a success has no effect
 """
 
 from collections.abc import Callable

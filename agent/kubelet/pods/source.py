@@ -1,4 +1,4 @@
-"""The pods of this node: a table that the reflector and the manifests of static pods fill, and that everybody reads."""
+"""The table of this node's pods: the reflector and the manifests of static pods fill it, all others read it."""
 
 import logging
 import threading

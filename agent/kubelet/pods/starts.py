@@ -1,4 +1,4 @@
-"""Starts containers, each in its turn: one that keeps ending waits for its back-off. As doBackOff of kuberuntime."""
+"""Starts containers; a container that keeps ending waits for its back-off. As doBackOff of kuberuntime."""
 
 import logging
 import math

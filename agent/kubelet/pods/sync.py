@@ -1,8 +1,8 @@
 """The sync loop of mode `kubelet`: it brings the containers and the status of every pod to what they should be.
 
 Mirrors syncPod, syncTerminatingPod and syncTerminatedPod of pkg/kubelet/kubelet.go and the stages of pod_workers.go. A
-container's end, a probe result, a change of the pod and a due time bring the pod back into the inbox. Where no call to
-the runtime waits one thread does it all; else each pod has a worker.
+container's end, a probe result, a change of the pod and a due time put the pod into the work queue. Where no
+call to the runtime waits one thread does it all; else each pod has a worker.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""A worker a pod: no pod waits for another one's calls, and no pod is worked on by two. As pkg/kubelet/pod_workers.go.
+"""One worker for each pod: no pod waits for calls of another, and no two threads sync one pod. As pod_workers.go.
 
 A kubelet's worker is a goroutine as long as its pod is known; ours is a thread as long as there is something to do.
 """

@@ -1,4 +1,4 @@
-"""May we probe now, and what does a result change? Pure; the rows of kubelet's doProbe (pkg/kubelet/prober/worker.go).
+"""Decides whether to probe now and what a result changes. Pure; the rows of doProbe (pkg/kubelet/prober/worker.go).
 
 The table, first match wins: the case, whether the worker lives on, what happens. `before_probe` is D1 to D10,
 `after_probe` D12 to D16. Both return the next state of the worker and the writes to the result cache, in order; the

@@ -1,4 +1,4 @@
-"""From a probe in a pod's spec to a result: handler, retries, events (pkg/kubelet/prober/prober.go)."""
+"""Makes one probe of a container: handler, retries, Events (pkg/kubelet/prober/prober.go)."""
 
 import logging
 from collections.abc import Callable

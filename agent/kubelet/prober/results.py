@@ -1,4 +1,4 @@
-"""The last stable result of every container: three of these, one per probe type (pkg/kubelet/prober/results)."""
+"""Keeps the last stable result of every container; one such table per probe type (pkg/kubelet/prober/results)."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""One loop for one pod, container and probe type (pkg/kubelet/prober/worker.go): thin; `decide` decides."""
+"""The loop of one pod, container and probe type (pkg/kubelet/prober/worker.go); `decide` has its rules."""
 
 import logging
 import random as random_module

@@ -1,4 +1,4 @@
-"""Addresses of pods: each its own out of the node's block. Not thread-safe: the runtime's lock guards it."""
+"""Gives each pod an address of the node's block. Not thread-safe: the runtime's lock guards it."""
 
 import ipaddress
 

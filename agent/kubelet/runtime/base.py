@@ -1,4 +1,4 @@
-"""What the agent asks of a container runtime, and how a start fails."""
+"""The protocol of a container runtime for mode `kubelet`, and the error of a start."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,7 +1,7 @@
-"""Pods to what a container runtime is asked to make. Pure.
+"""Makes the CRI's sandbox and container configurations from pods. Pure.
 
 Mirrors generatePodSandboxConfig, generateContainerConfig and labels.go of pkg/kubelet/kuberuntime, v1.36.3. What is not
-modelled is not in them (rows CW): who asks for it is refused before.
+modelled is not in them (rows CW): a pod that needs it was refused before.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Containers of a container runtime, over the CRI: for nodes that have one and no kubelet.
+"""Runs pods in a container runtime over the CRI, on nodes that have one and no kubelet.
 
 Mirrors createPodSandbox, startContainer, killContainer and the garbage collection of pkg/kubelet/kuberuntime, v1.36.3.
-What we make is marked as ours, nothing else is looked at or touched, and nothing at all is written where a kubelet
-answers. Containers outlive the agent: the next one goes on with what it finds.
+Sandboxes and containers get the agent's label; others are neither seen nor touched, and nothing is written where a
+kubelet answers. Containers survive the agent: the next agent takes them over.
 """
 
 import logging

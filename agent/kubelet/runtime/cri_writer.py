@@ -1,7 +1,7 @@
-"""What is done over the CRI: one call each, in the kubelet's order and with its deadlines.
+"""The CRI's calls that change something: one call each, in the kubelet's order and with its deadlines.
 
-Mirrors cri-client's remote_runtime.go and remote_image.go, v1.36.3. What belongs to others is out of its sight, and so
-out of its reach: lists are of the owner's only, and ids come from them.
+Mirrors cri-client's remote_runtime.go and remote_image.go, v1.36.3. Lists contain the owner's pods only, and ids come
+from lists, so pods of others cannot be touched.
 """
 
 import copy

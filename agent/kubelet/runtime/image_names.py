@@ -1,5 +1,7 @@
-"""Names of images. Pure. Mirrors ParseNormalizedNamed of github.com/distribution/reference v0.6.0, as the kubelet's
-ParseImageName (pkg/util/parsers) and applyDefaultImageTag (pkg/kubelet/images) of v1.36.3 ask it."""
+"""Parses names of images and adds the default tag. Pure.
+
+Mirrors ParseNormalizedNamed of github.com/distribution/reference v0.6.0, as the kubelet's ParseImageName
+(pkg/util/parsers) and applyDefaultImageTag (pkg/kubelet/images) of v1.36.3 call it."""
 
 import re
 

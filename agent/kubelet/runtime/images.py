@@ -1,6 +1,6 @@
-"""Is a container's image there, and if not, may it be pulled, and now? As pkg/kubelet/images/image_manager.go, v1.36.3.
+"""Pulls a container's image where it is missing and may be pulled. As pkg/kubelet/images/image_manager.go, v1.36.3.
 
-Who the agent is is not told to a registry: an image that needs credentials must be on the node already.
+The agent sends no credentials to a registry: an image that needs them must be on the node already.
 """
 
 import threading

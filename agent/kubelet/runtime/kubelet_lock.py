@@ -1,4 +1,4 @@
-"""Does a kubelet answer on this node? Then everything in its container runtime is the kubelet's to run or to end."""
+"""Refuses writes to the container runtime while a kubelet answers on this node: two kubelets kill each other's pods."""
 
 import socket
 import time

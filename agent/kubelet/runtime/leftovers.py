@@ -1,4 +1,4 @@
-"""What a killed agent left: its processes are ended, its instances become ended ones."""
+"""Cleans up after an agent that was killed: ends its processes and records its instances as ended."""
 
 import logging
 from collections.abc import Callable

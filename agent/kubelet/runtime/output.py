@@ -1,4 +1,4 @@
-"""The output of one container: a pipe's reading end and a log file that never grows beyond its limit."""
+"""Copies the output of one container from its pipe to a log file of limited size."""
 
 import contextlib
 import os

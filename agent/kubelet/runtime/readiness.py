@@ -1,4 +1,4 @@
-"""What a node says of its container runtime: is it ready, its network too, and since when does it not answer? Pure.
+"""Whether the container runtime and its network are ready, and since when the runtime does not answer. Pure.
 
 Mirrors updateRuntimeUp of pkg/kubelet/kubelet.go and pkg/kubelet/runtime.go, v1.36.3.
 """

@@ -1,4 +1,4 @@
-"""What the process runtime keeps on disk, so that a new agent knows what the last one left behind.
+"""Files of the process runtime, from which a new agent learns what the last one left behind.
 
 ROOT/pods/UID/pod.json                     the sandbox: address, network mode
 ROOT/pods/UID/CONTAINER/ATTEMPT.json       one instance: pid, start time, boot, how it ended

@@ -1,6 +1,6 @@
-"""Containers that are being stopped: a thread each, since the call comes back when the container has ended.
+"""Stops containers, a thread each, because the call returns when the container has ended.
 
-A stop that fails is tried again until the container has ended or is gone: who asked for it does not ask twice.
+A stop that fails is repeated until the container has ended or is gone: the caller asks once.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Conditions owned by the kubelet. Pure. Mirrors pkg/kubelet/status/generate.go of v1.36.3.
+"""Makes the conditions that the kubelet owns. Pure. Mirrors pkg/kubelet/status/generate.go of v1.36.3.
 
 Every generator takes the pod (spec), the old status or None (its presence decides observedGeneration), the container
 statuses and the phase. `None` statuses mean "not known at all"; an empty sequence means "known, and there are none".

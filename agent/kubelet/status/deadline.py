@@ -1,6 +1,6 @@
-"""Has a pod been active for longer than it may? Pure; as pkg/kubelet/active_deadline.go, v1.36.3.
+"""Decides whether a pod has been active for too long. Pure; as pkg/kubelet/active_deadline.go, v1.36.3.
 
-The time is that of the wall clock, as upstream: the start stands in the status, so that it outlives a restart of ours.
+The time is the wall clock's, as upstream: the start is in the status, so it survives a restart of the agent.
 """
 
 from agent.wire.model import Pod, PodStatus

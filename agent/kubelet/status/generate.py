@@ -1,4 +1,4 @@
-"""The whole status of a pod from what the runtime knows and what was said before. Pure.
+"""Makes the whole status of a pod from the runtime's state and the old status. Pure.
 
 Mirrors generateAPIPodStatus, convertStatusToAPIStatus and convertToAPIContainerStatuses of pkg/kubelet/kubelet_pods.go,
 v1.36.3. Resources are not modelled.

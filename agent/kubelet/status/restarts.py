@@ -1,4 +1,4 @@
-"""Who may be restarted, and whether a container is a sidecar. Pure. Mirrors pkg/api/v1/pod/util.go."""
+"""Which containers may restart, and which are sidecars. Pure. Mirrors pkg/api/v1/pod/util.go."""
 
 from agent.wire.model import Container, Pod, RestartPolicy, RestartRule
 from agent.wire.semantics import Semantics

@@ -1,4 +1,4 @@
-"""Does the kubelet still report? Its port each 2 s and its Lease as often as `silence` wants it, by a fake clock."""
+"""Does the kubelet still report? Its port each 2 s and its Lease by `kubelet_liveness`, with a fake clock."""
 
 from collections.abc import Collection
 
