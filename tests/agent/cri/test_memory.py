@@ -11,7 +11,7 @@ PODS = 110
 PROGRAM = """
 import sys
 import agent.__main__, agent.modes.kubelet, agent.modes.pod, kube.client
-from agent import rpc
+from agent.cri import rpc
 from agent.cri.connect import connect
 from agent.kubelet.pleg.cache import Cache
 from agent.kubelet.pleg.relist import Relist

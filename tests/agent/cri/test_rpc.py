@@ -10,7 +10,7 @@ import subprocess, sys, tempfile, threading
 from concurrent import futures
 from importlib import import_module
 import_module(sys.argv[1])
-from agent import rpc
+from agent.cri import rpc
 from agent.processes import spawn  # noqa: F401 - from now on subprocess forks, for there is no other way to be told
 (grpc,) = rpc.load("grpc")
 
