@@ -25,6 +25,7 @@ from agent.checks.health import NodeHealth, log_text, node_health
 from agent.checks.kernel_events import KernelEvents
 from agent.checks.schedule import Turns, Why
 from agent.checks.state import CheckState, CheckStatus, Finding, Shown, missed_runs, next_status, overdue
+from agent.kernel.clocks import Clocks
 from agent.processes.command import kill_running, reap_orphans
 from agent.processes.rate_limit import RateLimit
 from agent.wire.condition import REASON_STARTING
@@ -88,8 +89,8 @@ class CheckEngine:
     def _worker(
         self, spec: CheckSpec, phase: float, restored: CheckStatus | None = None, before: "_Worker | None" = None
     ) -> "_Worker":
-        clocks = (self._wall, self._monotonic, self._random)
-        return _Worker(spec, self._loop.wake, *clocks, phase, restored, self._events, before)
+        clocks = Clocks(self._wall, self._monotonic, self._random)
+        return _Worker(spec, self._loop.wake, clocks, phase, restored, self._events, before)
 
     def start(self) -> None:
         for loop in self._loops:
@@ -199,9 +200,7 @@ class _Worker:
         self,
         spec: CheckSpec,
         changed: Callable[[], None],
-        wall: Callable[[], float],
-        monotonic: Callable[[], float],
-        random: Callable[[], float],
+        clocks: Clocks,
         phase: float,
         restored: CheckStatus | None,
         events: KernelEvents | None,
@@ -219,16 +218,15 @@ class _Worker:
             stuck_after_s=STALLED_S,
             join_limit_s=0.0,
             at_end=spec.close,
-            monotonic=monotonic,
+            monotonic=clocks.monotonic,
         )
         self.took_s: float | None = None
         self._changed = changed
-        self._wall = wall
-        self._monotonic = monotonic
-        self._status = restored or CheckStatus(spec.name, spec.severity, since=wall())
+        self._wall, self._monotonic = clocks.wall, clocks.monotonic
+        self._status = restored or CheckStatus(spec.name, spec.severity, since=clocks.wall())
         self._found = CheckState.STARTING  # by the last run
         self._running_since: float | None = None  # monotonic
-        self._turns = Turns(spec.period_s, phase, spec.doubts, random)
+        self._turns = Turns(spec.period_s, phase, spec.doubts, clocks.random)
         self._events = events
 
     def status(self, monotonic: float, wall: float) -> CheckStatus:

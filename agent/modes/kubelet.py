@@ -21,7 +21,7 @@ from agent.kubelet.node.lease import LeaseKeeper
 from agent.kubelet.node.measure import Folders, PressureWatch
 from agent.kubelet.node.observed import Observed
 from agent.kubelet.node.oom_watcher import OomWatcher
-from agent.kubelet.node.registration import NodeReporter
+from agent.kubelet.node.registration import NodeReporter, RuntimeLink
 from agent.kubelet.pleg.cache import Cache
 from agent.kubelet.pleg.cached_runtime import CachedRuntime, EndingRuntime
 from agent.kubelet.pleg.generator import EventGenerator
@@ -51,6 +51,7 @@ from agent.settings import Cri, Kubelet, Settings
 from agent.store.granted_resources import GrantedResources
 from agent.store.results import ResultsFile
 from agent.wire.containers import ContainerEvent
+from agent.wire.model import ProbeType
 from agent.wire.semantics import Semantics, chosen
 from component.command import product_version
 from component.lifecycle import Service, StartFailed
@@ -90,11 +91,9 @@ def assemble(settings: Settings, connection: Connection, contain: "Contain | Non
     prober = ProberManager(
         get_pod_status=statuses.pod_status,
         probe=prober_of(runtime, recorder, semantics).probe,
-        readiness=readiness,
-        liveness=liveness,
-        startup=startup,
         semantics=semantics,
         restored=NOTHING_KEPT if kept is None else kept.restored,
+        results={ProbeType.READINESS: readiness, ProbeType.LIVENESS: liveness, ProbeType.STARTUP: startup},
     )
     pressure = pressure_watch(node, ran.folders)
     heartbeats = client.branch(attempts=ATTEMPTS)
@@ -274,9 +273,8 @@ def node_reporter(
         node_facts(node, ran.runtime.host_ip, semantics),
         not_ready,
         update_s=float(node.node_status_update_seconds),
-        found=lambda: replace(ran.found(), pressures=pressure.conditions),
+        runtime=RuntimeLink(lambda: replace(ran.found(), pressures=pressure.conditions), ran.use_pod_cidr),
         record=record,
-        use_pod_cidr=ran.use_pod_cidr,
         get_on_exists_only=semantics.kubelet_registration_get_on_exists_only,
     )
 

@@ -45,7 +45,7 @@ from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
 from agent.settings import Settings
 from agent.wire.condition import SPEAKER_NODE
-from agent.wire.model import Pod
+from agent.wire.model import Pod, ProbeType
 from agent.wire.node import NodeSaid
 from agent.wire.semantics import Semantics
 from component.command import product_version
@@ -83,10 +83,8 @@ def build(settings: Settings) -> list[Service]:
     prober = ProberManager(
         get_pod_status=lambda uid: judge.pod_status(uid),
         probe=Prober(execute).probe,
-        readiness=readiness,
-        liveness=Results(),
-        startup=Results(),
         semantics=semantics,
+        results={ProbeType.READINESS: readiness, ProbeType.LIVENESS: Results(), ProbeType.STARTUP: Results()},
     )
     said_by_kubelet = NodeTable(lambda: wake())
     watch = KubeletWatch(

@@ -6,13 +6,13 @@ network and no probe.
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agent.checks.health import NodeHealth
 from agent.checks.state import CheckStatus
+from agent.kernel.clocks import REAL, Clocks
 from agent.kubelet.status.conditions import is_terminal
 from agent.opinion import agreement
 from agent.opinion.agreement import Stance, Words
@@ -128,8 +128,7 @@ class Judge:
         semantics: Semantics,
         disagreement_s: float,
         with_exec: bool = False,
-        wall: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
+        clocks: Clocks = REAL,
     ) -> None:
         self._source = source
         self._probers = probers
@@ -138,16 +137,15 @@ class Judge:
         self._semantics = semantics
         self._disagreement_s = disagreement_s
         self._with_exec = with_exec
-        self._wall = wall
-        self._start_wall = wall()
-        self._monotonic = monotonic
+        self._wall, self._monotonic = clocks.wall, clocks.monotonic
+        self._start_wall = clocks.wall()
         self._lock = threading.Lock()
         self._judged: dict[str, Judged] = {}
         self._node_findings: tuple[Finding, ...] = ()
         self._said: frozenset[tuple[str, str]] = frozenset()
         self._words: dict[str, tuple[Word, Word]] = {}
         self._told_of_many = False
-        self._loop = Loop("opinion", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
+        self._loop = Loop("opinion", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=clocks.monotonic)
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
         self.wake = self._loop.wake
 

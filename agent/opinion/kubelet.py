@@ -6,12 +6,11 @@ its own Lease, and `kubelet_liveness` decides on both. The Node is watched, whic
 
 import logging
 import math
-import random as random_module
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from agent.kernel.clocks import REAL, Clocks
 from agent.opinion import kubelet_liveness
 from agent.opinion.verdict import KUBELET_LEASE_SILENT, Finding
 from agent.probe.http import http_get
@@ -98,8 +97,7 @@ class KubeletWatch:
         on_change: Callable[[], None],
         not_before: float = -math.inf,
         ask: Callable[[str], PortAnswer] = ask_port,
-        monotonic: Callable[[], float] = time.monotonic,
-        random: Callable[[], float] = random_module.random,
+        clocks: Clocks = REAL,
     ) -> None:
         self._client = client
         self._lease = paths.lease(NAMESPACE_NODE_LEASE, node_name)
@@ -108,16 +106,15 @@ class KubeletWatch:
         self._lease_limit_s = lease_limit_s
         self._on_change = on_change
         self._ask = ask
-        self._monotonic = monotonic
-        self._random = random
+        self._monotonic, self._random = clocks.monotonic, clocks.random
         self._lock = threading.Lock()
         self._seen = kubelet_liveness.Seen()
         self._began: float | None = None  # monotonic, of the first look
         self._refused = False  # the last reading of the Lease: there is none for us
         self._not_before = not_before
-        self._lease_due_at = max(monotonic(), not_before)
+        self._lease_due_at = max(clocks.monotonic(), not_before)
         self._loop = Loop(
-            "kubelet-watch", self.turn, stuck_after_s=STUCK_AFTER_S, unblock=client.close, monotonic=monotonic
+            "kubelet-watch", self.turn, stuck_after_s=STUCK_AFTER_S, unblock=client.close, monotonic=clocks.monotonic
         )
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 

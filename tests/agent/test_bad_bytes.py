@@ -9,6 +9,7 @@ import pytest
 
 from agent.checks.builtin.kernel_log import _kept
 from agent.identity.token import BoundToken
+from agent.kernel.clocks import Clocks
 from agent.kubelet.node.lease import LeaseKeeper
 from agent.kubelet.runtime.process import ProcessRuntime
 from agent.opinion.kubelet import KubeletWatch, PortAnswer
@@ -80,7 +81,11 @@ def test_a_token(deep: bool) -> None:
 def test_a_pod_that_was_written(deep: bool, caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock(1000.0)
     publisher = ConditionPublisher(
-        Server(bad("pod", deep=deep)), namespace="n", pod_name="p", pod_uid="u", monotonic=clock, random=lambda: 0.5
+        Server(bad("pod", deep=deep)),
+        namespace="n",
+        pod_name="p",
+        pod_uid="u",
+        clocks=Clocks(monotonic=clock, random=lambda: 0.5),
     )
     publisher.publish(TRUE)
     for _ in range(5):
@@ -98,7 +103,7 @@ def test_a_lease(deep: bool) -> None:
         lease_limit_s=24.0,
         on_change=lambda: None,
         ask=lambda _: PortAnswer(True, ""),
-        monotonic=clock,
+        clocks=Clocks(monotonic=clock),
     )
     for _ in range(3):
         clock.time += watch.turn()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.kernel.clocks import Clocks
 from agent.kubelet.node.lease import LeaseKeeper
 from agent.kubelet.node.registration import NodeReporter
 from agent.kubelet.runtime.base import StartError
@@ -107,7 +108,9 @@ def api() -> Iterator[FakeApiServer]:
 def test_a_step_of_the_clock_neither_changes_the_node_nor_stops_its_lease(api: FakeApiServer, step_s: float) -> None:
     client, wall, monotonic = Client(api.connection(), user_agent="test", attempts=1), Clock(WALL), Clock(100.0)
     try:
-        reporter = NodeReporter(client, FACTS, list, update_s=10, wall=wall, monotonic=monotonic, random=lambda: 0.5)
+        reporter = NodeReporter(
+            client, FACTS, list, update_s=10, clocks=Clocks(wall=wall, monotonic=monotonic, random=lambda: 0.5)
+        )
         lease = LeaseKeeper(client, FACTS.name, duration_s=40, wall=wall, monotonic=monotonic, random=lambda: 0.5)
         reporter.turn()
         lease.turn()

@@ -72,6 +72,7 @@ from agent.checks.pod_legs import Outcome, Target, try_all
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.checks.surroundings import NoPodNetwork, Surroundings
+from agent.kernel.clocks import Clocks
 from agent.kernel.netlink import RouteWatch
 from agent.probe.targets import is_address
 from agent.wire.setting_types import NonEmpty, Port
@@ -145,7 +146,7 @@ class Check:
             port=settings.port,
             every_s=float(settings.refresh_seconds),
             copy=Path(settings.copy_file) if settings.copy_file else None,
-            monotonic=self._monotonic,
+            clocks=Clocks(monotonic=self._monotonic),
         )
         return self
 

@@ -9,14 +9,13 @@ registered again.
 import contextlib
 import logging
 import math
-import random as random_module
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
 
+from agent.kernel.clocks import REAL, Clocks
 from agent.kubelet.events.event import NORMAL, WARNING, Event, Record, about_node, record_nothing
 from agent.kubelet.node import facts as node_facts
 from agent.kubelet.node.facts import NodeFacts
@@ -56,9 +55,16 @@ class NodeClient(Protocol):
     def patch(self, path: str, body: bytes, *, content_type: str) -> bytes: ...
 
 
+@dataclass(frozen=True, slots=True)
+class RuntimeLink:
+    """What the container runtime adds to the Node, and gets of it."""
+
+    found: Callable[[], Observed] = lambda: NOTHING  # what to report beside the facts; must not wait
+    use_pod_cidr: Callable[[str], None] = lambda _cidr: None  # takes the Node's addresses; may raise RuntimeUnavailable
+
+
 class NodeReporter:
-    """A Service. `errors` tells why the node is not ready, `found` what else there is to report; they must not wait.
-    `use_pod_cidr` gives the runtime the block of addresses that the Node has; may raise RuntimeUnavailable.
+    """A Service. `errors` returns why the node is not ready; it must not wait.
 
     Healthy while it is alive and progresses; an API server that is away does not make it unhealthy.
     """
@@ -72,29 +78,24 @@ class NodeReporter:
         errors: Callable[[], Sequence[str]],
         *,
         update_s: float,
-        found: Callable[[], Observed] = lambda: NOTHING,
+        runtime: RuntimeLink = RuntimeLink(),
         record: Record = record_nothing,
-        use_pod_cidr: Callable[[str], None] = lambda _cidr: None,
         get_on_exists_only: bool = False,
-        wall: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
-        random: Callable[[], float] = random_module.random,
+        clocks: Clocks = REAL,
     ) -> None:
         self._client = client
         self._facts = facts
         self._errors = errors
-        self._found = found
+        self._found = runtime.found
         self._update_s = update_s
         self._record = record
         self._get_on_exists_only = get_on_exists_only
-        self._use_pod_cidr = use_pod_cidr
+        self._use_pod_cidr = runtime.use_pod_cidr
         self._pod_cidr = ""  # that the runtime has
         self._unschedulable = False  # as it was told
         self._rebooted = False  # the Event of it was sent
         self._unknown: frozenset[str] = frozenset()  # to the API server, which drops it: no change each time
-        self._wall = wall
-        self._monotonic = monotonic
-        self._random = random
+        self._wall, self._monotonic, self._random = clocks.wall, clocks.monotonic, clocks.random
         self._registered = threading.Event()
         self._reported_at: float | None = None  # monotonic
         self._delay_s = 0.0
@@ -107,10 +108,14 @@ class NodeReporter:
             over="node status update succeeded again",
             node=facts.name,
             backoff=Backoff(first_s=2 * FIRST_PAUSE_S, limit_s=LONGEST_PAUSE_S),  # the loop has paused once already
-            random=random,
+            random=clocks.random,
         )
         self._loop = Loop(
-            "node-status", self.turn, stuck_after_s=STUCK_AFTER_S, first_pause_s=FIRST_PAUSE_S, monotonic=monotonic
+            "node-status",
+            self.turn,
+            stuck_after_s=STUCK_AFTER_S,
+            first_pause_s=FIRST_PAUSE_S,
+            monotonic=clocks.monotonic,
         )
         # A Service by its loop.
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy

@@ -6,14 +6,14 @@ takes itself out of the table when it ends.
 
 import copy
 import logging
-import random as random_module
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from agent.kernel.clocks import REAL, Clocks
 from agent.kubelet.prober.decide import NOTHING_KEPT, Target, parse_container_id, started_before_restart
 from agent.kubelet.prober.results import Results
 from agent.kubelet.prober.worker import JOIN_LIMIT_S, ProbeFunction, Worker, WorkerContext
@@ -67,7 +67,8 @@ class DurationLabels(NamedTuple):
 
 
 class ProberManager:
-    """A Service. `probe` makes one probe, `get_pod_status` reads the status manager's cache (None: not known)."""
+    """A Service. `probe` makes one probe, `get_pod_status` reads the status manager's cache (None: not known).
+    `results` has all three probe types."""
 
     name = "prober"
 
@@ -76,20 +77,15 @@ class ProberManager:
         *,
         get_pod_status: Callable[[str], PodStatus | None],
         probe: ProbeFunction,
-        readiness: Results,
-        liveness: Results,
-        startup: Results,
+        results: Mapping[ProbeType, Results],
         semantics: Semantics,
-        wall: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
-        random: Callable[[], float] = random_module.random,
+        clocks: Clocks = REAL,
         start_wall: float | None = None,
         restored: KeptResults = NOTHING_KEPT,
     ) -> None:
         self._semantics = semantics
-        self._readiness = readiness
-        self._startup = startup
-        self._start_wall = wall() if start_wall is None else start_wall
+        self._readiness, self._startup = results[ProbeType.READINESS], results[ProbeType.STARTUP]
+        self._start_wall = clocks.wall() if start_wall is None else start_wall
         self._lock = threading.Lock()
         self._workers: dict[WorkerKey, Worker] = {}
         self._threadless: set[WorkerKey] = set()  # to be probed, once there is a thread for it
@@ -99,17 +95,13 @@ class ProberManager:
         self._context = WorkerContext(
             get_pod_status=get_pod_status,
             probe=probe,
-            results={
-                ProbeType.READINESS: readiness,
-                ProbeType.LIVENESS: liveness,
-                ProbeType.STARTUP: startup,
-            },
+            results=results,
             start_wall=self._start_wall,
-            start_monotonic=monotonic() + (self._start_wall - wall()),
+            start_monotonic=clocks.monotonic() + (self._start_wall - clocks.wall()),
             semantics=semantics,
-            wall=wall,
-            monotonic=monotonic,
-            random=random,
+            wall=clocks.wall,
+            monotonic=clocks.monotonic,
+            random=clocks.random,
             count=self._count,
             shutdown=self._shutdown,
         )

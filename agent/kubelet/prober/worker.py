@@ -4,7 +4,7 @@ import logging
 import random as random_module
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from agent.kubelet.prober.decide import Remove, Set, Step, Target, WorkerState, after_probe, before_probe
@@ -33,7 +33,7 @@ class WorkerContext:
 
     get_pod_status: Callable[[str], PodStatus | None]
     probe: ProbeFunction
-    results: dict[ProbeType, Results]
+    results: Mapping[ProbeType, Results]
     start_wall: float
     start_monotonic: float
     semantics: Semantics

@@ -20,6 +20,7 @@ from agent.checks.engine import CheckEngine
 from agent.checks.kernel_events import KernelEvents
 from agent.checks.state import CheckState, Finding, Severity
 from agent.checks.surroundings import Surroundings
+from agent.kernel.clocks import Clocks
 from agent.kernel.inotify import FolderWatch
 from agent.kernel.netlink import RouteWatch
 from agent.kubelet.prober.manager import ProberManager
@@ -374,14 +375,10 @@ def test_pods_that_come_and_go_leave_no_probe_behind() -> None:
     manager = ProberManager(
         get_pod_status=lambda _uid: None,
         probe=lambda *_of: None,
-        readiness=results[ProbeType.READINESS],
-        liveness=results[ProbeType.LIVENESS],
-        startup=results[ProbeType.STARTUP],
         semantics=Semantics(),
-        wall=clock,
-        monotonic=clock,
-        random=lambda: 0.0,
         start_wall=0.0,
+        clocks=Clocks(wall=clock, monotonic=clock, random=lambda: 0.0),
+        results=results,
     )
 
     def turn() -> None:

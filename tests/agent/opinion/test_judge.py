@@ -9,6 +9,7 @@ import pytest
 
 from agent.checks.health import node_health
 from agent.checks.state import CheckState, CheckStatus, Severity
+from agent.kernel.clocks import Clocks
 from agent.opinion.checks_per_pod import ChecksPerPod, Entry, counting_of
 from agent.opinion.judge import Facts, Judge
 from agent.opinion.selection import Chosen, HealthPods
@@ -62,7 +63,13 @@ class Scene:
             lambda: self.kubelet_known,
         )
         return Judge(
-            self, self, facts, self, semantics=Semantics(), disagreement_s=10.0, wall=self.clock, monotonic=self.clock
+            self,
+            self,
+            facts,
+            self,
+            semantics=Semantics(),
+            disagreement_s=10.0,
+            clocks=Clocks(wall=self.clock, monotonic=self.clock),
         )
 
     def pods(self) -> list[Chosen]:

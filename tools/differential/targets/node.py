@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 
 from agent.cri.base import RuntimeCondition, RuntimeStatus
+from agent.kernel.clocks import Clocks
 from agent.kubelet.node.facts import NodeFacts, amount, in_order, other_causes
 from agent.kubelet.node.machine import Machine, huge_pages
 from agent.kubelet.node.observed import NOTHING, Observed
 from agent.kubelet.node.outage import FAILURES
 from agent.kubelet.node.pressure import thresholds_of
-from agent.kubelet.node.registration import NodeReporter
+from agent.kubelet.node.registration import NodeReporter, RuntimeLink
 from agent.kubelet.node.reserved import reservation
 from agent.kubelet.runtime.readiness import Readiness, looked
 from agent.processes.command import RuntimeUnavailable
@@ -175,12 +176,11 @@ class Scene:
             facts,
             self._errors,
             update_s=10.0,
-            found=lambda: _read_found(self.now.get("found")),
-            wall=lambda: self.now["wall"],
-            monotonic=lambda: self.now["wall"],
-            random=lambda: self.now["random"],
-            use_pod_cidr=self._take_cidr,
+            runtime=RuntimeLink(lambda: _read_found(self.now.get("found")), self._take_cidr),
             get_on_exists_only=semantics.kubelet_registration_get_on_exists_only,
+            clocks=Clocks(
+                wall=lambda: self.now["wall"], monotonic=lambda: self.now["wall"], random=lambda: self.now["random"]
+            ),
         )
 
     def play(self) -> Answers:

@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import msgspec
 
+from agent.kernel.clocks import Clocks
 from agent.kubelet.prober import manager as manager_module
 from agent.kubelet.prober.manager import ProberManager, WorkerKey
 from agent.kubelet.prober.prober import Prober
@@ -124,14 +125,10 @@ class Scene:
         self.manager = ProberManager(
             get_pod_status=self.known.get,
             probe=self.prober.probe,
-            readiness=self.caches[ProbeType.READINESS],
-            liveness=self.caches[ProbeType.LIVENESS],
-            startup=self.caches[ProbeType.STARTUP],
             semantics=semantics,
-            wall=self.now,
-            monotonic=lambda: self.now() - self.ahead,
-            random=self.drawn,
             start_wall=history["start"],
+            clocks=Clocks(wall=self.now, monotonic=lambda: self.now() - self.ahead, random=self.drawn),
+            results=self.caches,
         )
 
     def now(self) -> float:

@@ -14,7 +14,7 @@ from agent.probe.http import http_get
 from agent.probe.result import HandlerError, HandlerResult
 from agent.probe.targets import http_request
 from agent.processes.command import Completed, ExecTimeout
-from agent.wire.model import ContainerWaiting, HttpGetAction, Probe, ProbeUpdate, RestartPolicy, Result
+from agent.wire.model import ContainerWaiting, HttpGetAction, Probe, ProbeType, ProbeUpdate, RestartPolicy, Result
 from agent.wire.semantics import V1_16, Semantics
 from tests.agent.kubelet.pods.test_probe_updates import SYNC, Recorder
 from tests.agent.kubelet.pods.test_sync import DELETED, POD, Node
@@ -123,10 +123,8 @@ def test_cm6_sidecars_have_workers(semantics: Semantics) -> None:
     manager = ProberManager(
         get_pod_status=lambda _uid: None,
         probe=lambda *_arguments: S,
-        readiness=Results(),
-        liveness=Results(),
-        startup=Results(),
         semantics=semantics,
+        results={ProbeType.READINESS: Results(), ProbeType.LIVENESS: Results(), ProbeType.STARTUP: Results()},
     )
     try:
         manager.add_pod(make_pod(make_container(READINESS, restart_policy=RestartPolicy.ALWAYS), sidecar=True))

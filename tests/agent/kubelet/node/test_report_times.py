@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent.kernel.clocks import Clocks
 from agent.kubelet.node.facts import changed, node_status
 from agent.kubelet.node.registration import REPORT_S, NodeReporter
 from agent.wire.model import NodeStatus
@@ -51,7 +52,9 @@ def chance() -> Chance:
 
 @pytest.fixture
 def reporter(client: Client, errors: list[str], wall: Clock, monotonic: Clock, chance: Chance) -> NodeReporter:
-    return NodeReporter(client, FACTS, lambda: errors, update_s=10, wall=wall, monotonic=monotonic, random=chance)
+    return NodeReporter(
+        client, FACTS, lambda: errors, update_s=10, clocks=Clocks(wall=wall, monotonic=monotonic, random=chance)
+    )
 
 
 @pytest.mark.parametrize(
@@ -226,7 +229,7 @@ def test_a_registration_that_fails_is_none_and_is_tried_again(
 
 
 def test_n65_the_turn_after_it_is_soon(api: FakeApiServer, client: Client) -> None:
-    reporter = NodeReporter(client, replace(FACTS), list, update_s=10, random=lambda: 0.5)
+    reporter = NodeReporter(client, replace(FACTS), list, update_s=10, clocks=Clocks(random=lambda: 0.5))
     api.answer_next(500, method="POST")
     assert reporter.turn() < 1.0
     assert not reporter.registered

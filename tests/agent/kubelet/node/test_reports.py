@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from agent.kernel.clocks import Clocks
 from agent.kubelet.events.event import NORMAL, About, Event
 from agent.kubelet.node.facts import ATTACHES
 from agent.kubelet.node.observed import Observed
-from agent.kubelet.node.registration import REPORT_S, NodeReporter
+from agent.kubelet.node.registration import REPORT_S, NodeReporter, RuntimeLink
 from agent.wire.semantics import V1_16
 from kube.client import Client
 from kube.errors import DeadlineExceeded, Forbidden, KubeError, NotFound, Unreachable
@@ -36,14 +37,20 @@ def errors() -> list[str]:
 @pytest.fixture
 def reporter(client: Client, errors: list[str], monotonic: Clock) -> NodeReporter:
     return NodeReporter(
-        client, FACTS, lambda: errors, update_s=10, wall=Clock(NOW), monotonic=monotonic, random=lambda: 0.5
+        client,
+        FACTS,
+        lambda: errors,
+        update_s=10,
+        clocks=Clocks(wall=Clock(NOW), monotonic=monotonic, random=lambda: 0.5),
     )
 
 
 def test_n7_n8_a_node_that_turns_is_told_of_once_each_time(client: Client) -> None:
     told: list[Event] = []
     errors: list[str] = []
-    reporter = NodeReporter(client, FACTS, lambda: errors, update_s=10, record=told.append, wall=Clock(NOW))
+    reporter = NodeReporter(
+        client, FACTS, lambda: errors, update_s=10, record=told.append, clocks=Clocks(wall=Clock(NOW))
+    )
     reporter.register()
     for found in ([], [], ["no runtime"], ["no runtime"], []):
         errors[:] = found
@@ -350,7 +357,12 @@ def test_n93_what_an_api_server_of_old_drops_is_no_change_each_time(monotonic: C
     server, facts = OldServer(), replace(FACTS, declared_features=("A",))
     found = Observed(supplemental_groups_policy=False)
     reporter = NodeReporter(
-        server, facts, list, update_s=10, found=lambda: found, monotonic=monotonic, random=lambda: 0.5
+        server,
+        facts,
+        list,
+        update_s=10,
+        runtime=RuntimeLink(lambda: found),
+        clocks=Clocks(monotonic=monotonic, random=lambda: 0.5),
     )
     reporter.register()
     written = [reporter.report() for _ in range(4)]

@@ -6,7 +6,7 @@ import pytest
 
 from agent.kubelet.events.event import WARNING, About, Event
 from agent.kubelet.node.facts import reboot
-from agent.kubelet.node.registration import NodeReporter
+from agent.kubelet.node.registration import NodeReporter, RuntimeLink
 from agent.processes.command import RuntimeUnavailable
 from agent.wire.placement_model import Taint
 from kube.client import Client
@@ -64,7 +64,7 @@ def runtime() -> Runtime:
 
 @pytest.fixture
 def reporter(client: Client, runtime: Runtime) -> NodeReporter:
-    return NodeReporter(client, FACTS, list, update_s=10, use_pod_cidr=runtime)
+    return NodeReporter(client, FACTS, list, update_s=10, runtime=RuntimeLink(use_pod_cidr=runtime))
 
 
 def test_n100_the_runtime_is_given_the_addresses_of_pods_once_and_a_change_is_written(

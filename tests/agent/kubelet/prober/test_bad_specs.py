@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from agent.kernel.clocks import Clocks
 from agent.kubelet.prober.manager import ProberManager
 from agent.kubelet.prober.prober import Prober
 from agent.kubelet.prober.results import Results
@@ -52,12 +53,9 @@ class Probed:
         self.manager = ProberManager(
             get_pod_status=lambda _uid: status,
             probe=Prober(execute, record).probe,
-            readiness=results[ProbeType.READINESS],
-            liveness=results[ProbeType.LIVENESS],
-            startup=results[ProbeType.STARTUP],
             semantics=Semantics(),
-            wall=clock,
-            monotonic=clock,
+            clocks=Clocks(wall=clock, monotonic=clock),
+            results=results,
         )
         self.manager.add_pod(pod_of(probe))
         for _ in range(3):

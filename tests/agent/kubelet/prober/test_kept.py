@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent.kernel.clocks import Clocks
 from agent.kubelet.prober.manager import RESTORED_S, ProberManager, WorkerKey
 from agent.kubelet.prober.results import Results
 from agent.kubelet.prober.worker import Worker
@@ -44,13 +45,10 @@ class Agent:
         self.manager = ProberManager(
             get_pod_status=self.statuses.get,
             probe=self._probe,
-            readiness=self.results[READINESS],
-            liveness=self.results[LIVENESS],
-            startup=self.results[STARTUP],
             semantics=semantics or Semantics(),
-            wall=lambda: NOW,
-            monotonic=self.clock,
             restored=restored or {},
+            clocks=Clocks(wall=lambda: NOW, monotonic=self.clock),
+            results=self.results,
         )
 
     def _probe(self, *_arguments: object):

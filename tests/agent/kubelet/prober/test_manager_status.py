@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from agent.kernel.clocks import Clocks
 from agent.kubelet.prober.decide import WorkerState
 from agent.kubelet.prober.manager import ProberManager
 from agent.kubelet.prober.results import Results
-from agent.wire.model import Condition, Container, ContainerStatus, Pod, PodStatus, RestartPolicy
+from agent.wire.model import Condition, Container, ContainerStatus, Pod, PodStatus, ProbeType, RestartPolicy
 from agent.wire.semantics import Semantics
 from tests.agent.kubelet.prober.builders import GATE_ON, NOW, READINESS, UID, F, S, exited, make_container, running
 
@@ -32,11 +33,13 @@ class Scene:
         self.manager = ProberManager(
             get_pod_status=lambda _uid: None,
             probe=lambda *_arguments: S,
-            readiness=self.readiness,
-            liveness=Results(),
-            startup=self.startup,
             semantics=semantics or Semantics(),
-            wall=lambda: NOW,
+            clocks=Clocks(wall=lambda: NOW),
+            results={
+                ProbeType.READINESS: self.readiness,
+                ProbeType.LIVENESS: Results(),
+                ProbeType.STARTUP: self.startup,
+            },
         )
 
     def worker(self, probe_type: str, name: str = "c") -> FakeWorker:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from agent.kernel.clocks import Clocks
 from agent.kubelet.prober.manager import ProberManager
 from agent.kubelet.prober.results import Results
 from agent.wire.model import Container, ContainerStatus, Pod, PodStatus, ProbeType, ProbeUpdate, RestartPolicy, Result
@@ -46,11 +47,9 @@ class Scene:
         self.manager = ProberManager(
             get_pod_status=self._status,
             probe=self._probe,
-            readiness=self.results[READINESS],
-            liveness=self.results[LIVENESS],
-            startup=self.results[STARTUP],
             semantics=semantics or Semantics(),
-            random=lambda: random,
+            clocks=Clocks(random=lambda: random),
+            results=self.results,
         )
 
     def _status(self, uid: str) -> PodStatus | None:
