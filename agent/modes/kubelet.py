@@ -50,7 +50,6 @@ from agent.semantics import Semantics, chosen
 from agent.settings import Cri, Kubelet, Settings
 from agent.status.generate import Host
 from agent.status.manager import StatusManager
-from agent.store.granted import GrantedFile
 from agent.store.results import ResultsFile
 from component.command import product_version
 from component.lifecycle import Service, StartFailed
@@ -116,7 +115,6 @@ def assemble(settings: Settings, connection: Connection, contain: "Contain | Non
         semantics=semantics,
         outlive=node.cri is not None,
         record=recorder.record,
-        grants=GrantedFile(Path(node.root_dir, "granted_resources.json")),
         abandon=ran.abandon,
         network=lambda: "".join(ran.readiness(time.monotonic()).network_errors()),
     )

@@ -14,7 +14,6 @@
     hooks     lifecycle hooks, a thread each
     starts    starts containers, each in its turn of back-off
     backoff   how long a container that keeps ending waits; pure
-    resizing  what is said of resources that are changed while a pod runs
     updates   what a changed probe result brings about
     partners  what the loop is given, as protocols
     state     what the loop knows of one pod

@@ -5,10 +5,8 @@ from enum import Enum
 
 from agent.model import Pod
 from agent.pods.ending import PodEnds
-from agent.pods.resizing import Allocation
 from agent.pods.starts import PodStarts
 from agent.status.conditions import is_terminal
-from agent.status.resize import NO_RESIZES, Resizes, of_generation
 
 
 def is_to_end(pod: Pod) -> bool:
@@ -35,7 +33,6 @@ class PodState:
     takes_room: bool = True
     refused: bool = False
     ending: bool = False
-    allocation: Allocation | None = None  # until it was seen
     stage: Stage = Stage.SYNCING
     gone: bool = False
     removed: bool = False
@@ -57,7 +54,3 @@ class PodState:
     def facts(self) -> dict[str, str]:
         """For a log line."""
         return {"pod": f"{self.pod.namespace}/{self.pod.name}", "uid": self.pod.uid}
-
-    @property
-    def resizes(self) -> Resizes:
-        return NO_RESIZES if self.allocation is None else of_generation(self.allocation.resizes, self.pod.generation)

@@ -20,7 +20,6 @@ from agent.pods.housekeeping import Housekeeper
 from agent.pods.inbox import Inbox
 from agent.pods.intake import Intake
 from agent.pods.partners import HookRunner, Nodes, Pods, ProbeWorkers, Statuses, StoppableRuntime
-from agent.pods.resizing import FORGOTTEN, Grants, Resizer
 from agent.pods.starts import Starter
 from agent.pods.state import PodState, Stage, is_to_end
 from agent.pods.workers import Dues, Workers
@@ -30,7 +29,6 @@ from agent.semantics import Semantics
 from agent.status import conditions, deadline
 from agent.status.generate import Host, Inputs, generate_status
 from component.loop import Loop
-from kube.contract import STATUS_TRUE
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +66,6 @@ class PodLoop:
         semantics: Semantics,
         outlive: bool = False,
         record: Record = record_nothing,
-        grants: Grants = FORGOTTEN,
         abandon: Callable[[str], None] = lambda _uid: None,
         network: Callable[[], str] = lambda: "",
         wall: Callable[[], float] = time.time,
@@ -83,7 +80,6 @@ class PodLoop:
         self._liveness, self._startup = liveness, startup
         self._abandon, self._network = abandon, network
         self._host = host
-        self._resizer = Resizer(record, wall, grants)
         self._semantics = semantics
         self._wall, self._monotonic, self._random, self._record = wall, monotonic, random, record
         self._ender = Ender(runtime, hooks, record=record)
@@ -100,7 +96,7 @@ class PodLoop:
             again=lambda uid: self._wake_in(uid, RETRY_S),
         )
         self._housekeeper = Housekeeper(
-            inbox, pods, runtime, statuses, prober, self._resizer, self._states, source_synced=source_synced, wall=wall
+            inbox, pods, runtime, statuses, prober, self._states, source_synced=source_synced, wall=wall
         )
         self._due = Dues()
         self._workers = Workers(self._work) if outlive else None
@@ -214,8 +210,6 @@ class PodLoop:
         if pod is not None:
             self._intake.changed(state, pod)
             state.pod = pod
-            if not state.refused:
-                state.allocation = self._resizer.seen(state.allocation, pod)
         state.gone = pod is None
         state.removed = state.removed or state.gone
         match state.stage:
@@ -251,17 +245,9 @@ class PodLoop:
             return
         if not self._prober.add_pod(pod):
             self._wake_in(pod.uid, RETRY_S)
-        restarting = conditions.find_condition(status.conditions, conditions.CONDITION_ALL_CONTAINERS_RESTARTING)
+        runtime = self._runtime.pod(pod.uid)
         wanted = actions.pod_actions(
-            actions.Inputs(
-                pod,
-                self._runtime.pod(pod.uid),
-                status,
-                self._liveness,
-                self._startup,
-                self._semantics,
-                restart_all=restarting is not None and restarting.status == STATUS_TRUE,
-            )
+            actions.Inputs(pod, runtime, status, self._liveness, self._startup, self._semantics)
         )
         if self._ended(state, wanted) and self._prepared(state, wanted):
             self._start(state, wanted)
@@ -276,11 +262,7 @@ class PodLoop:
             following = (s for s in (*wanted.init_starts, *wanted.starts) if s.after == kill.instance)
             self._kill(state, kill, next(following, None))
         self._go_on_killing(state)
-        if not wanted.removals:
-            return True
-        if self._ender.reset(wanted.removals, state.ends):
-            self._inbox.put(state.pod.uid)
-        return False
+        return True
 
     def _end_all(self, state: PodState) -> bool:
         """True as long as something runs."""
@@ -383,7 +365,6 @@ class PodLoop:
             host=self._host,
             start_errors=state.starts.errors,
             pod_is_terminal=pod_is_terminal,
-            resizes=state.resizes,
             wall=self._wall(),
         )
         if deadline.past_active_deadline(pod, inputs.before, inputs.wall):
