@@ -50,8 +50,8 @@ class Semantics:
     syncs_after_probes: bool = True  # CM22
     syncs_reinspected: bool = True  # CM25: a pod that was inspected again on request
     observes_generation: bool = True  # CM29
-    # CM23: what this gate, on in 1.36, changes for every pod. Initialized stays True, and a status inherits restart counts
-    # and ends of the one before it. The action RestartAllContainers is not reproduced.
+    # CM23: what this gate, on in 1.36, changes for every pod. Initialized stays True, and a status inherits restart
+    # counts and ends of the one before it. The action RestartAllContainers is not reproduced.
     restart_all_containers_on_container_exits: bool = True
     waits_with_terminal_phase: bool = True  # CM30, CM31: and DisruptionTarget with it
     checks_init_order: bool = True  # CM32
