@@ -14,7 +14,7 @@ from agent.checks.profiles import PROFILES, checks_of, joined
 from agent.cri.base import CONTAINERD_SOCKET
 from agent.opinion.settings import NodeSection
 from agent.opinion.settings import check as check_node
-from agent.wire.semantics import GATES, MAX_CONTAINER_RESTART_PERIOD_S, chosen
+from agent.wire.semantics import GATES, MAX_CONTAINER_RESTART_PERIOD_S
 from agent.wire.setting_types import NonEmpty, Port
 from agent.wire.yaml_lines import line_of
 from component import settings as reader
@@ -329,15 +329,6 @@ def _check_kubelet(kubelet: Kubelet) -> None:
     _check_taints(kubelet.register_with_taints)
     for name in kubelet.feature_gates.keys() - GATES.keys():
         raise SettingsError(f"kubelet.featureGates.{name}: is no gate of ours, allowed: {', '.join(sorted(GATES))}")
-    semantics = chosen(kubelet.compat, kubelet.feature_gates.items())
-    needed = {
-        "ContainerRestartRules": semantics.container_restart_rules,
-        "NodeDeclaredFeatures": semantics.node_declared_features,
-    }
-    for name, on in needed.items():
-        if semantics.restart_all_containers_on_container_exits and not on:
-            key = "kubelet.featureGates.RestartAllContainersOnContainerExits"
-            raise SettingsError(f"{key}: is on without {name}, allowed: both on, or this one off")
     if kubelet.cri is not None:
         _check_cri(kubelet, kubelet.cri)
         return

@@ -48,7 +48,6 @@ from agent.probe.exec import timeouts_are_no_failures
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
 from agent.settings import Cri, Kubelet, Settings
-from agent.store.granted_resources import GrantedResources
 from agent.store.results import ResultsFile
 from agent.wire.containers import ContainerEvent
 from agent.wire.model import ProbeType
@@ -115,7 +114,6 @@ def assemble(settings: Settings, connection: Connection, contain: "Contain | Non
         semantics=semantics,
         outlive=node.cri is not None,
         record=recorder.record,
-        grants=GrantedResources(Path(node.root_dir, "granted_resources.json")),
         abandon=ran.abandon,
         network=lambda: "".join(ran.readiness(time.monotonic()).network_errors()),
     )

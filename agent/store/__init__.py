@@ -2,7 +2,6 @@
 
     check_states          the states of the checks: read at the start, replaced as a whole
     check_states_format   those states to bytes and back; pure
-    granted_resources     mode kubelet: the resources that pods were granted
     results               mode kubelet over the CRI: the results of probes
     atomic_file           a file that is replaced as a whole
     checksummed           its content: a version and a checksum; pure

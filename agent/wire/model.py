@@ -246,7 +246,6 @@ class PodStatus:
     start_time: float | None = None
     container_statuses: tuple[ContainerStatus, ...] | None = None
     init_container_statuses: tuple[ContainerStatus, ...] | None = None
-    ephemeral_container_statuses: tuple[ContainerStatus, ...] | None = None
     qos_class: str = ""
     observed_generation: int = 0
     # Fields of the API object we do not model, kept so that a merge never loses them: JSON key -> raw JSON bytes.
@@ -261,7 +260,6 @@ class Pod:
     node_name: str = ""
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
-    ephemeral_containers: tuple[Container, ...] = ()
     restart_policy: RestartPolicy | str = RestartPolicy.ALWAYS
     readiness_gates: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)

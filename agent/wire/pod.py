@@ -139,7 +139,6 @@ class _Container(msgspec.Struct, rename="camel"):
     stdin: bool = False
     stdin_once: bool = False
     tty: bool = False
-    target_container_name: str = ""  # of an ephemeral one: whose processes it sees
     resources: Resources | None = None
     env_from: list[msgspec.Raw] | None = None
     volume_mounts: list[_Mount] | None = None
@@ -155,7 +154,6 @@ class _Spec(PlacementSpec, rename="camel"):
     node_name: str = ""
     containers: list[_Container] | None = None
     init_containers: list[_Container] | None = None
-    ephemeral_containers: list[_Container] | None = None
     restart_policy: str = ""
     readiness_gates: list[_Gate] | None = None
     termination_grace_period_seconds: Int64 | None = None
@@ -216,7 +214,6 @@ def pod_from_object(obj: PodObject) -> model.Pod:
         node_name=spec.node_name,
         containers=tuple(_container(c) for c in spec.containers or ()),
         init_containers=tuple(_container(c) for c in spec.init_containers or ()),
-        ephemeral_containers=tuple(_container(c) for c in spec.ephemeral_containers or ()),
         restart_policy=_restart_policy(spec.restart_policy or model.RestartPolicy.ALWAYS),
         readiness_gates=tuple(gate.condition_type for gate in spec.readiness_gates or ()),
         labels=meta.labels or {},
@@ -298,7 +295,6 @@ def _beyond_container(wire: _Container) -> tuple[str, ...]:
         "envFrom": wire.env_from,
         "hostPort": any(port.host_port for port in wire.ports or ()),
         "securityContext": wire.security_context,
-        "targetContainerName": wire.target_container_name,
         "volumeDevices": wire.volume_devices,
         "volumeMounts": any(mount.mount_path != SERVICE_ACCOUNT_FOLDER for mount in wire.volume_mounts or ()),
     }

@@ -21,7 +21,6 @@ class Semantics:
     # Feature gates of the kubelet, by their names, as far as our rooms look at them.
     change_container_status_on_kubelet_restart: bool = False
     container_restart_rules: bool = True
-    restart_all_containers_on_container_exits: bool = True
     pod_ready_to_start_containers_condition: bool = True
     pleg_on_demand_relist: bool = True
     node_declared_features: bool = True
@@ -51,6 +50,9 @@ class Semantics:
     syncs_after_probes: bool = True  # CM22
     syncs_reinspected: bool = True  # CM25: a pod that was inspected again on request
     observes_generation: bool = True  # CM29
+    # CM23: what this gate, on in 1.36, changes for every pod. Initialized stays True, and a status inherits restart
+    # counts and ends of the one before it. The action RestartAllContainers is not reproduced.
+    restart_all_containers_on_container_exits: bool = True
     waits_with_terminal_phase: bool = True  # CM30, CM31: and DisruptionTarget with it
     checks_init_order: bool = True  # CM32
     initialized_by_apps: bool = True  # CM33
@@ -76,10 +78,8 @@ class Semantics:
 
     @property
     def declared_features(self) -> tuple[str, ...] | None:
-        """What pods may need of the node, of which the scheduler looks at the Node; None where that is off."""
-        if not self.node_declared_features:
-            return None
-        return (RESTART_ALL,) if self.restart_all_containers_on_container_exits else ()
+        """What pods may need of the node, of which the scheduler looks at the Node: nothing; None where that is off."""
+        return () if self.node_declared_features else None
 
 
 V1_16 = Semantics(
@@ -119,7 +119,6 @@ PROFILES = {"current": Semantics(), "v1.16": V1_16}
 GATES = {
     "ChangeContainerStatusOnKubeletRestart": "change_container_status_on_kubelet_restart",
     "ContainerRestartRules": "container_restart_rules",
-    RESTART_ALL: "restart_all_containers_on_container_exits",
     "PodReadyToStartContainersCondition": "pod_ready_to_start_containers_condition",
     "PLEGOnDemandRelist": "pleg_on_demand_relist",
     "NodeDeclaredFeatures": "node_declared_features",

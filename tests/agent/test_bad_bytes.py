@@ -14,7 +14,6 @@ from agent.kubelet.node.lease import LeaseKeeper
 from agent.kubelet.runtime.process import ProcessRuntime
 from agent.opinion.kubelet import KubeletWatch, PortAnswer
 from agent.report.condition import ConditionPublisher
-from agent.store.granted_resources import GrantedResources
 from agent.wire.containers import RuntimePod
 from kube.client import Dated
 from kube.errors import CredentialsInvalid, MalformedReply
@@ -33,7 +32,6 @@ NO_TEXT = {
     "lease": b'{"spec": {"renewTime": "\xff"}}',
     "sandbox": b'{"ip": "\xff", "host_network": false}',
     "position": b'{"boot_id": "\xff"}',
-    "granted": b'{"version": 1, "checksum": 0, "data": "\xff"}',
     "list": b'{"kind": "PodList", "metadata": {"resourceVersion": "\xff"}}',
 }
 
@@ -168,7 +166,6 @@ def test_an_instance_that_cannot_be_told_of_is_passed_over(
 @pytest.mark.parametrize(
     ("name", "read", "expected"),
     [
-        pytest.param("granted", lambda path: GrantedResources(path).of("u"), None, id="what pods were granted"),
         pytest.param(
             "position", lambda path: _kept(str(path), "b").sequence, -1, id="how far the kernel's log was read"
         ),

@@ -22,7 +22,6 @@ _DECIDE, _MANAGER, _PROBER = "kubelet/prober/decide.py", "kubelet/prober/manager
 _ACTIONS, _ENDING = "kubelet/pods/actions.py", "kubelet/pods/ending.py"
 _EVENTS, _RELIST, _CACHE = "kubelet/pleg/events.py", "kubelet/pleg/relist.py", "kubelet/pleg/cache.py"
 _CHANNEL = "kubelet/pleg/channel.py"
-_RESIZE = "kubelet/status/resize.py"
 _CORRELATE, _IMAGES = "kubelet/events/correlate.py", "kubelet/runtime/images.py"
 _GO_JSON, _NETWORKS = "checks/go_json.py", "checks/networks.py"
 _REFERENCES, _CONVERT = "kubelet/runtime/image_names.py", "cri/convert.py"
@@ -39,7 +38,6 @@ ERRORS = (
     Planted("actions", _ENDING, "math.ceil(round(left_s, 3))", "math.floor(round(left_s, 3))"),
     Planted("actions", _ENDING, "return not hook.over and left_s > 0", "return False"),
     Planted("actions", _ENDING, "if hook.over and hook.error is not None:", "if hook.over:"),
-    Planted("actions", _ACTIONS, "if inputs.runtime.newest(c.name) is None)", "if inputs.runtime.newest(c.name))"),
     Planted("actions", _ACTIONS, "in (ContainerPhase.CREATED, ContainerPhase.RUNNING) for", "is not None for"),
     Planted("actions", _ACTIONS, "    if not kept and not actions.starts:", "    if False:"),
     Planted("actions", _ACTIONS, "        actions.init_starts = []", "        pass"),
@@ -51,7 +49,6 @@ ERRORS = (
         "    else:\n        walk.starts.append(index + 1)",
     ),
     Planted("actions", _ACTIONS, "waits[container.name] = before | later", "waits[container.name] = before"),
-    Planted("actions", _ACTIONS, "return [*ordinary, *demanding]", "return [*demanding, *ordinary]"),
     Planted("actions", _ACTIONS, "    if grace_s is None and probe is not None:", "    if probe is not None:"),
     Planted("actions", _ACTIONS, "    if inputs.pod.deletion_timestamp is not None:\n        return False\n", ""),
     Planted("backoff", _BACKOFF, "FORGET_AFTER_S = 600.0", "FORGET_AFTER_S = 601.0"),
@@ -207,7 +204,6 @@ ERRORS = (
     Planted("status", _KEPT, "return pod.status if mirror is None else mirror.status", "return pod.status"),
     Planted("status", _MERGE, "    if pod.mirror:\n        return False\n", ""),
     Planted("status", "kubelet/pods/index.py", "self._resolved.get(uid, uid)", "uid"),
-    Planted("status", _GENERATE, "old.ephemeral_container_statuses", "()"),
     Planted(
         "status",
         "kubelet/status/deadline.py",
@@ -223,12 +219,6 @@ ERRORS = (
         "phase == PodPhase.SUCCEEDED and not unknown:\n        return build",
         "False:\n        return build",
     ),
-    Planted(
-        "status",
-        "kubelet/status/restarting.py",
-        "newest is None or newest.phase is not",
-        "newest is not None and newest.phase is not",
-    ),
     Planted("status", _TERMINATION, "return index + 1", "return index"),
     Planted("status", _MERGE, "float(math.floor(time_s))", "float(round(time_s))"),
     Planted("status", _MERGE, "if going_terminal and could_run:", "if could_run:"),
@@ -238,18 +228,6 @@ ERRORS = (
         "status", _KEPT, "self._api_versions[pod.uid or uid] = kept.version", "self._api_versions[pod.uid or uid] = 0"
     ),
     Planted("status", "kubelet/status/patch.py", "patch.update(dict.fromkeys(old.keys() - new.keys()))", "pass"),
-    Planted("status", _RESIZE, "reason if reason == REASON_INFEASIBLE else REASON_DEFERRED", "reason"),
-    Planted("status", _RESIZE, "before.observed_generation) != (reason, generation)", "0) != (reason, 0)"),
-    Planted("status", _RESIZE, "        generation = before.observed_generation\n", ""),
-    Planted("status", _RESIZE, "reason, message = before.reason, before.message", "pass"),
-    Planted(
-        "status", _RESIZE, "before is not None and before.reason == reason else wall", "before is not None else wall"
-    ),
-    Planted("status", _RESIZE, "said.message, said.observed_generation, wall)", "said.message, 0, wall)"),
-    Planted(
-        "status", _RESIZE, "for c in (self.pending, self.in_progress)", "for c in (self.in_progress, self.pending)"
-    ),
-    Planted("status", _RESIZE, "if generation or not any", "if not any"),
     Planted("node", _FACTS, "if name in capacity or not _is_extended(name)", "if name in capacity"),
     Planted("node", _FACTS, "capacity = {**old.capacity, **facts.capacity}", "capacity = {**facts.capacity}"),
     Planted("node", _FACTS, "before is None or before.status != condition.status", "before is None"),

@@ -73,7 +73,6 @@ OLD = (
     Planted(_STATUS, _CONDITIONS, "phase == PodPhase.FAILED and failed_is_unready:", "phase == PodPhase.FAILED:"),
     Planted(_STATUS, _CONDITIONS, "failed_is_unready=semantics.phase_ends_readiness", "failed_is_unready=True"),
     Planted(_STATUS, _CONDITIONS, "if begun and semantics.initialized_by_apps:", "if begun:"),
-    Planted(_STATUS, _CONDITIONS, "if semantics.owns_unschedulable and condition_type in OWNED_SINCE:", "if False:"),
     Planted(
         _STATUS, _CONDITIONS, " or (semantics.owns_unschedulable and condition_type == CONDITION_UNSCHEDULABLE)", ""
     ),

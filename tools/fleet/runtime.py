@@ -86,9 +86,6 @@ class VirtualRuntime:
 
         self._change(lambda pod: tuple(map(stopped, pod.containers)))
 
-    def remove_container(self, container_id: str) -> None:
-        self._change(lambda pod: tuple(one for one in pod.containers if one.id != container_id))
-
     def stop_pod(self, uid: str) -> None:
         """Its address is its own until it is removed."""
 

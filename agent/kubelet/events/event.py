@@ -49,11 +49,7 @@ def about_pod(pod: Pod) -> About:
 
 def about_container(pod: Pod, container_name: str) -> About:
     """As GenerateContainerRef."""
-    within = "containers"
-    if any(c.name == container_name for c in pod.init_containers):
-        within = "initContainers"
-    elif any(c.name == container_name for c in pod.ephemeral_containers):
-        within = "ephemeralContainers"
+    within = "initContainers" if any(c.name == container_name for c in pod.init_containers) else "containers"
     return About("Pod", pod.name, pod.namespace, pod.uid, f"spec.{within}{{{container_name}}}")
 
 

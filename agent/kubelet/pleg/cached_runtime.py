@@ -56,14 +56,6 @@ class CachedRuntime:
     def stop_container(self, container_id: str, grace_s: float) -> None:
         self._runtime.stop_container(container_id, grace_s)
 
-    def remove_container(self, container_id: str) -> None:
-        uids = [
-            uid for uid in self._cache.uids() if any(c.id == container_id for c in self._cache.get(uid).pod.containers)
-        ]
-        self._runtime.remove_container(container_id)
-        for uid in uids:
-            self._generator.inspect(uid)
-
     def stop_pod(self, uid: str) -> None:
         try:
             self._runtime.stop_pod(uid)

@@ -21,7 +21,6 @@
     ending            ends containers: their preStop hooks first, the sidecars last
     hooks             lifecycle hooks, a thread each
     probe_updates     what a changed probe result leads to
-    resizing          the status of resources that are changed while a pod runs
 
 Guaranteed: no step waits for a container or a probe, and where one waits for the runtime, only its own pod does; a pod
 that fails to sync is tried again and keeps no other from being synced.

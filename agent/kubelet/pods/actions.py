@@ -3,14 +3,13 @@
 The order: init containers one after another (a sidecar lets the next one go as soon as it has started), then all app
 containers at once. Containers whose liveness or startup probe failed are ended and start again, whatever their exit
 code; what ended by itself starts again by its policy. When no app container runs or will run, all the rest is ended.
-Ephemeral containers are started once. A changed image counts from the next start.
+A changed image counts from the next start.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agent.kubelet.status.generate import sandbox_usable
-from agent.kubelet.status.restarting import demands_restart
 from agent.kubelet.status.restarts import is_sidecar, should_restart
 from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod
 from agent.wire.model import MOST_RESTARTS, Container, ContainerTerminated, Pod, PodStatus, Probe, RestartPolicy, Result
@@ -39,14 +38,6 @@ class Kill:
     grace_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
-    """The runtime is to forget the instance, so that all containers start anew; `kill`: it has not ended yet."""
-
-    instance: RuntimeContainer
-    kill: bool
-
-
 @dataclass(slots=True)
 class Actions:
     """`kill_pod`: all containers are to end, and with them the sandbox. `create_sandbox`: a new one is needed first.
@@ -59,17 +50,12 @@ class Actions:
     create_sandbox: bool = False
     init_starts: list[Start] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
-    ephemeral_starts: list[Start] = field(default_factory=list)
     kills: list[Kill] = field(default_factory=list)
-    removals: list[Remove] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What the decision is made of. `status` is the one just generated; `liveness`, `startup`: id -> stable result.
-
-    `restart_all`: the pod's condition AllContainersRestarting is True.
-    """
+    """What the decision is made of. `status` is the one just generated; `liveness`, `startup`: id -> stable result."""
 
     pod: Pod
     runtime: RuntimePod
@@ -77,7 +63,6 @@ class Inputs:
     liveness: Callable[[str], Result | None]
     startup: Callable[[str], Result | None]
     semantics: Semantics
-    restart_all: bool = False
 
     def newest(self, container: Container) -> RuntimeContainer | None:
         """The newest instance, or the end of one that only the status knows of."""
@@ -94,36 +79,18 @@ class Inputs:
 def pod_actions(inputs: Inputs) -> Actions:
     """Without regard to back-off. First match wins:
 
-    all containers restart in place      the runtime forgets them
     a new sandbox is needed              all ends, then init containers from the first one, or all app containers
     an init container failed for good    all ends
     the init containers are not done     the next one starts, sidecars are kept running
     no app container runs or will run    all ends
     else                                 app containers and sidecars are kept running
     """
-    usable = sandbox_usable(inputs.pod, inputs.runtime)
-    if inputs.restart_all and inputs.semantics.restart_all_containers_on_container_exits:
-        return Actions(kill_pod=not usable, create_sandbox=not usable, removals=_removals(inputs))
-    if not usable:
+    if not sandbox_usable(inputs.pod, inputs.runtime):
         return _anew(inputs)
-    never_started = (c for c in inputs.pod.ephemeral_containers if inputs.runtime.newest(c.name) is None)
-    actions = Actions(ephemeral_starts=[_start(inputs, container) for container in never_started])
+    actions = Actions()
     if _init_done(inputs, actions):
         _keep_apps(inputs, actions)
     return actions
-
-
-def _removals(inputs: Inputs) -> list[Remove]:
-    """App containers first; those whose ends demanded it last."""
-    ordinary: list[Remove] = []
-    demanding: list[Remove] = []
-    for containers in (inputs.pod.containers, inputs.pod.init_containers):
-        for container in containers:
-            for instance in inputs.runtime.instances(container.name):
-                ended = instance.phase is ContainerPhase.EXITED
-                demands = ended and demands_restart(container, instance.exit_code)
-                (demanding if demands else ordinary).append(Remove(instance, kill=not ended))
-    return [*ordinary, *demanding]
 
 
 def _anew(inputs: Inputs) -> Actions:

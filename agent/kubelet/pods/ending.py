@@ -9,11 +9,11 @@ have, or when the grace is over. A hook runs once an instance.
 
 import logging
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from agent.kubelet.events.event import NORMAL, WARNING, Event, Record, about_container, record_nothing
-from agent.kubelet.pods.actions import MIN_GRACE_S, Kill, Remove, Start, waits_for
+from agent.kubelet.pods.actions import MIN_GRACE_S, Kill, Start, waits_for
 from agent.kubelet.pods.hooks import Hook
 from agent.kubelet.pods.interfaces import HookRunner
 from agent.kubelet.runtime.base import ContainerRuntime
@@ -115,17 +115,6 @@ class Ender:
                 ending.asked[instance.id] = deadline
         return left_s if left_s > 0 else MIN_GRACE_S
 
-    def reset(self, removals: Sequence[Remove], ends: PodEnds) -> bool:
-        """Ends what runs, without its hooks, then has the runtime forget all of them, in this order: True."""
-        ending = [remove.instance.id for remove in removals if remove.kill]
-        for container_id in ending:
-            if container_id not in ends.killed:
-                self._runtime.stop_container(container_id, MIN_GRACE_S)
-                ends.killed[container_id] = None
-        for remove in () if ending else removals:
-            self._runtime.remove_container(remove.instance.id)
-        return not ending
-
     def _hook_runs(self, pod: Pod, ends: PodEnds, instance: RuntimeContainer, left_s: float) -> bool:
         """Has the end of the instance to wait for its preStop hook? Starts it where that was not done."""
         hook = ends.hooks.get(instance.id)
@@ -159,7 +148,7 @@ def _forget_hooks(ends: PodEnds, running: Collection[str]) -> None:
 
 
 def _container(pod: Pod, name: str) -> Container | None:
-    return next((c for c in (*pod.containers, *pod.init_containers, *pod.ephemeral_containers) if c.name == name), None)
+    return next((c for c in (*pod.containers, *pod.init_containers) if c.name == name), None)
 
 
 def grace_of(pod: Pod) -> float:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from agent.kubelet.pods.interfaces import Pods, ProbeWorkers, Statuses, StoppableRuntime
-from agent.kubelet.pods.resizing import Resizer
 from agent.kubelet.pods.state import PodState, Stage
 from agent.kubelet.pods.work_queue import WorkQueue
 from agent.kubelet.status import deadline
@@ -21,14 +20,13 @@ class Housekeeper:
         runtime: StoppableRuntime,
         statuses: Statuses,
         prober: ProbeWorkers,
-        resizer: Resizer,
         states: dict[str, PodState],
         *,
         source_synced: Callable[[], bool],
         wall: Callable[[], float],
     ) -> None:
         self._inbox, self._pods, self._runtime = inbox, pods, runtime
-        self._statuses, self._prober, self._resizer = statuses, prober, resizer
+        self._statuses, self._prober = statuses, prober
         self._states = states
         self._source_synced, self._wall = source_synced, wall
 
@@ -45,7 +43,6 @@ class Housekeeper:
             return
         wanted = self._pods.uids()
         self._statuses.remove_orphaned(wanted | active)
-        self._resizer.keep(wanted | states.keys())
         kept = {uid for uid in wanted | states.keys() if uid not in states or not states[uid].refused}
         there = self._runtime.known_pods()
         for uid in wanted - kept - there:

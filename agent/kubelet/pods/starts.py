@@ -88,7 +88,7 @@ class Starter:
         """Tries each once, up to one that the others wait for. Those in place of a container in `killed` start when it
         has ended."""
         done = Round()
-        for start in (*wanted.ephemeral_starts, *wanted.init_starts, *wanted.starts):
+        for start in (*wanted.init_starts, *wanted.starts):
             if start.after is not None and start.after.id in killed:
                 continue
             attempt = self.start(pod, starts, start)

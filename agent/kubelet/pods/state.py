@@ -4,10 +4,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from agent.kubelet.pods.ending import PodEnds
-from agent.kubelet.pods.resizing import Allocation
 from agent.kubelet.pods.starts import PodStarts
 from agent.kubelet.status.conditions import is_terminal
-from agent.kubelet.status.resize import NO_RESIZES, Resizes, of_generation
 from agent.wire.model import Pod
 
 
@@ -35,7 +33,6 @@ class PodState:
     takes_room: bool = True
     refused: bool = False
     ending: bool = False
-    allocation: Allocation | None = None  # until it was seen
     stage: Stage = Stage.SYNCING
     gone: bool = False
     removed: bool = False
@@ -57,7 +54,3 @@ class PodState:
     def facts(self) -> dict[str, str]:
         """For a log line."""
         return {"pod": f"{self.pod.namespace}/{self.pod.name}", "uid": self.pod.uid}
-
-    @property
-    def resizes(self) -> Resizes:
-        return NO_RESIZES if self.allocation is None else of_generation(self.allocation.resizes, self.pod.generation)

@@ -19,7 +19,6 @@ from agent.kubelet.pods.backoff import NETWORK_RETRY_S, RESYNC_S, RETRY_S, jitte
 from agent.kubelet.pods.ending import Ender
 from agent.kubelet.pods.housekeeping import Housekeeper
 from agent.kubelet.pods.interfaces import HookRunner, Nodes, Pods, ProbeWorkers, Statuses, StoppableRuntime
-from agent.kubelet.pods.resizing import FORGOTTEN, Grants, Resizer
 from agent.kubelet.pods.starts import Starter
 from agent.kubelet.pods.state import PodState, Stage, is_to_end
 from agent.kubelet.pods.work_queue import WorkQueue
@@ -31,7 +30,6 @@ from agent.processes.command import RuntimeUnavailable
 from agent.wire.model import Pod, PodStatus, Result
 from agent.wire.semantics import Semantics
 from component.loop import Loop
-from kube.contract import STATUS_TRUE
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +67,6 @@ class PodLoop:
         semantics: Semantics,
         outlive: bool = False,
         record: Record = record_nothing,
-        grants: Grants = FORGOTTEN,
         abandon: Callable[[str], None] = lambda _uid: None,
         network: Callable[[], str] = lambda: "",
         wall: Callable[[], float] = time.time,
@@ -84,7 +81,6 @@ class PodLoop:
         self._liveness, self._startup = liveness, startup
         self._abandon, self._network = abandon, network
         self._host = host
-        self._resizer = Resizer(record, wall, grants)
         self._semantics = semantics
         self._wall, self._monotonic, self._random, self._record = wall, monotonic, random, record
         self._ender = Ender(runtime, hooks, record=record)
@@ -101,7 +97,7 @@ class PodLoop:
             again=lambda uid: self._wake_in(uid, RETRY_S),
         )
         self._housekeeper = Housekeeper(
-            inbox, pods, runtime, statuses, prober, self._resizer, self._states, source_synced=source_synced, wall=wall
+            inbox, pods, runtime, statuses, prober, self._states, source_synced=source_synced, wall=wall
         )
         self._due = Dues()
         self._workers = Workers(self._work) if outlive else None
@@ -215,8 +211,6 @@ class PodLoop:
         if pod is not None:
             self._admission.changed(state, pod)
             state.pod = pod
-            if not state.refused:
-                state.allocation = self._resizer.seen(state.allocation, pod)
         state.gone = pod is None
         state.removed = state.removed or state.gone
         match state.stage:
@@ -252,17 +246,9 @@ class PodLoop:
             return
         if not self._prober.add_pod(pod):
             self._wake_in(pod.uid, RETRY_S)
-        restarting = conditions.find_condition(status.conditions, conditions.CONDITION_ALL_CONTAINERS_RESTARTING)
+        runtime = self._runtime.pod(pod.uid)
         wanted = actions.pod_actions(
-            actions.Inputs(
-                pod,
-                self._runtime.pod(pod.uid),
-                status,
-                self._liveness,
-                self._startup,
-                self._semantics,
-                restart_all=restarting is not None and restarting.status == STATUS_TRUE,
-            )
+            actions.Inputs(pod, runtime, status, self._liveness, self._startup, self._semantics)
         )
         if self._ended(state, wanted) and self._prepared(state, wanted):
             self._start(state, wanted)
@@ -277,11 +263,7 @@ class PodLoop:
             following = (s for s in (*wanted.init_starts, *wanted.starts) if s.after == kill.instance)
             self._kill(state, kill, next(following, None))
         self._go_on_killing(state)
-        if not wanted.removals:
-            return True
-        if self._ender.reset(wanted.removals, state.ends):
-            self._inbox.put(state.pod.uid)
-        return False
+        return True
 
     def _end_all(self, state: PodState) -> bool:
         """True as long as something runs."""
@@ -384,7 +366,6 @@ class PodLoop:
             host=self._host,
             start_errors=state.starts.errors,
             pod_is_terminal=pod_is_terminal,
-            resizes=state.resizes,
             wall=self._wall(),
         )
         if deadline.past_active_deadline(pod, inputs.before, inputs.wall):

@@ -26,7 +26,6 @@ worker carries them out.
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from agent.kubelet.status.restarting import all_containers_restart
 from agent.kubelet.status.restarts import is_sidecar, should_restart
 from agent.probe.streak import Kept, KeptResults, Streak, next_state
 from agent.wire.model import (
@@ -154,7 +153,7 @@ def before_probe(
     if not isinstance(running, ContainerRunning):
         if state.container_id:
             writes += (Set(state.container_id, Result.FAILURE),)
-        return Step(state, writes, keep=_stays(target, status, container, semantics))
+        return Step(state, writes, keep=_stays(target, container, semantics))
     ending = semantics.stops_probes_of_ending_pods and target.pod.deletion_timestamp is not None
     if ending and target.type is not ProbeType.READINESS:
         return Step(state, (*writes, Set(state.container_id, Result.SUCCESS)), keep=False)
@@ -226,12 +225,10 @@ def _adopt_kept(
     return state, () if kept.result is None else (Set(container_id, kept.result),)
 
 
-def _stays(target: Target, status: PodStatus, container: ContainerStatus, semantics: Semantics) -> bool:
+def _stays(target: Target, container: ContainerStatus, semantics: Semantics) -> bool:
     """Row D6: does the worker of a container that does not run live on?"""
     if not isinstance(container.state, ContainerTerminated):
         return True
     if not semantics.container_restart_rules:
         return target.pod.restart_policy != RestartPolicy.NEVER or target.sidecar
-    if should_restart(target.container, target.pod, container.state.exit_code, semantics):
-        return True
-    return semantics.restart_all_containers_on_container_exits and all_containers_restart(target.pod, status)
+    return should_restart(target.container, target.pod, container.state.exit_code, semantics)

@@ -44,10 +44,6 @@ class ContainerRuntime(Protocol):
         """Asks the instance to end, and ends it by force after `grace_s`. Repeatable: the nearest deadline counts."""
         ...
 
-    def remove_container(self, container_id: str) -> None:
-        """Forgets one instance, which has ended."""
-        ...
-
     def stop_pod(self, uid: str) -> None:
         """Ends what a pod has besides containers, which have all ended: its network. Repeatable."""
         ...

@@ -186,10 +186,6 @@ class CriRuntime:
     def stop_container(self, container_id: str, grace_s: float) -> None:
         self._stops.ask(container_id, grace_s)
 
-    def remove_container(self, container_id: str) -> None:
-        self._may_change()
-        self._writer.remove(container_id)
-
     def stop_pod(self, uid: str) -> None:
         known = self._writer.pod(uid)
         if known.sandboxes:

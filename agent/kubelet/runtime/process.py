@@ -225,16 +225,6 @@ class ProcessRuntime:
                 _send(instance.pidfd, signal.SIGTERM)
         self._wake()
 
-    def remove_container(self, container_id: str) -> None:
-        with self._lock:
-            instance = self._find(container_id)
-            if instance is None or instance.process is not None:
-                return
-            sandbox = self._pods[instance.uid]
-            sandbox.instances = [i for i in sandbox.instances if i is not instance]
-        self._save(partial(self._records.remove_instance, instance.uid, instance.record))
-        self._tell(EventKind.DELETED, instance.uid, container_id)
-
     def stop_pod(self, uid: str) -> None:
         """Its address is its own until it is removed."""
 

@@ -4,8 +4,6 @@
     conditions    conditions that the kubelet owns; pure
     phase         the phase, from container statuses; pure
     deadline      has a pod been active for too long; pure
-    restarting    all containers restarted in place; pure
-    resize        the status of resources that are changed while a pod runs; pure
     generate      runtime and old status in, whole status out; pure
     termination   the status of a pod whose containers are gone for good; pure
     merge         what may change in a status; pure

@@ -21,9 +21,6 @@ from kube.contract import (
 )
 
 CONDITION_INITIALIZED = "Initialized"
-CONDITION_POD_RESIZE_IN_PROGRESS = "PodResizeInProgress"
-CONDITION_POD_RESIZE_PENDING = "PodResizePending"
-CONDITION_ALL_CONTAINERS_RESTARTING = "AllContainersRestarting"
 CONDITION_UNSCHEDULABLE = "Unschedulable"
 CONDITION_DISRUPTION_TARGET = "DisruptionTarget"
 
@@ -41,13 +38,9 @@ OWNED = frozenset(
         CONDITION_READY,
         CONDITION_INITIALIZED,
         CONDITION_CONTAINERS_READY,
-        CONDITION_POD_RESIZE_IN_PROGRESS,
-        CONDITION_POD_RESIZE_PENDING,
         CONDITION_POD_READY_TO_START_CONTAINERS,
     }
 )
-OWNED_SINCE = frozenset({CONDITION_POD_RESIZE_IN_PROGRESS, CONDITION_POD_RESIZE_PENDING})
-"""A kubelet that owned Unschedulable knew none of these."""
 SHARED = frozenset({CONDITION_DISRUPTION_TARGET})
 
 Statuses = Sequence[ContainerStatus]
@@ -55,12 +48,8 @@ Statuses = Sequence[ContainerStatus]
 
 def is_owned(condition_type: str, semantics: Semantics) -> bool:
     """Written by the kubelet alone (PodConditionByKubelet)."""
-    if condition_type == CONDITION_ALL_CONTAINERS_RESTARTING:
-        return semantics.restart_all_containers_on_container_exits
     if condition_type == CONDITION_POD_READY_TO_START_CONTAINERS:
         return semantics.pod_ready_to_start_containers_condition
-    if semantics.owns_unschedulable and condition_type in OWNED_SINCE:
-        return False
     return condition_type in OWNED or (semantics.owns_unschedulable and condition_type == CONDITION_UNSCHEDULABLE)
 
 
@@ -153,7 +142,7 @@ def initialized_condition(
     phase Succeeded, every init container has a status      True PodCompleted
     some app container runs or has ended                    True, unless `initialized_by_apps` is off
     every init container is done (a sidecar: has started)   True
-    Initialized was True before                             True, unless RestartAllContainersOnContainerExits is off
+    Initialized was True before                             True, but for kubelets of old (CM23)
     else                                                    False ContainersNotInitialized, names in the message
     """
     build = partial(_condition, CONDITION_INITIALIZED, pod, old)

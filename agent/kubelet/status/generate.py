@@ -1,17 +1,16 @@
 """Makes the whole status of a pod from the runtime's state and the old status. Pure.
 
 Mirrors generateAPIPodStatus, convertStatusToAPIStatus and convertToAPIContainerStatuses of pkg/kubelet/kubelet_pods.go,
-v1.36.3. Resources are not modelled.
+v1.36.3. Resources, resizes, ephemeral containers and RestartAllContainers are not modelled.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.kubelet.status import conditions, restarting
+from agent.kubelet.status import conditions
 from agent.kubelet.status.deadline import MESSAGE_DEADLINE, REASON_DEADLINE, past_active_deadline
-from agent.kubelet.status.phase import REASON_RESTARTING_ALL, pod_phase
-from agent.kubelet.status.resize import NO_RESIZES, Resizes
-from agent.kubelet.status.restarts import all_containers_could_restart, is_sidecar, should_restart
+from agent.kubelet.status.phase import pod_phase
+from agent.kubelet.status.restarts import is_sidecar, should_restart
 from agent.kubelet.status.termination import EXIT_CODE_UNKNOWN, MESSAGE_TERMINATED, REASON_STATUS_UNKNOWN
 from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod
 from agent.wire.model import (
@@ -36,7 +35,6 @@ MESSAGE_INIT_LOST = (
     "Unable to get init container status from container runtime and pod has been initialized, "
     "treat it as exited normally"
 )
-MESSAGE_REMOVED = "The container is removed because RestartAllContainers in place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,6 @@ class Inputs:
     start_errors: Mapping[str, ContainerWaiting] = field(default_factory=dict)
     pod_is_terminal: bool = False
     wall: float = 0.0
-    resizes: Resizes = NO_RESIZES
 
     @property
     def before(self) -> PodStatus:
@@ -78,11 +75,9 @@ def generate_status(inputs: Inputs, fill_probes: Callable[[Pod, PodStatus], PodS
     old = inputs.before
     app = container_statuses(inputs, pod.containers, old.container_statuses, is_init=False)
     init = container_statuses(inputs, pod.init_containers, old.init_container_statuses, is_init=True)
-    debug = container_statuses(inputs, pod.ephemeral_containers, old.ephemeral_container_statuses, is_init=False)
     status = PodStatus(
         container_statuses=app,
         init_container_statuses=init,
-        ephemeral_container_statuses=debug,
         pod_ip=runtime.ip,
         qos_class=pod.status.qos_class,
         extra=pod.status.extra,
@@ -107,29 +102,20 @@ def container_statuses(
 ) -> tuple[ContainerStatus, ...]:
     """Statuses of the given containers: app containers sorted by name, init containers in spec order."""
     old = {status.name: status for status in previous or ()}
-    in_place = _restarts_in_place(inputs)
     result = [
-        _container_status(inputs, container, old.get(container.name), is_init=is_init, in_place=in_place)
-        for container in containers
+        _container_status(inputs, container, old.get(container.name), is_init=is_init) for container in containers
     ]
     return tuple(result if is_init else sorted(result, key=lambda status: status.name))
 
 
-def _restarts_in_place(inputs: Inputs) -> bool:
-    gate = inputs.semantics.restart_all_containers_on_container_exits
-    return gate and restarting.all_containers_restart(inputs.pod, inputs.before, inputs.runtime)
-
-
 def _container_status(
-    inputs: Inputs, container: Container, old: ContainerStatus | None, *, is_init: bool, in_place: bool
+    inputs: Inputs, container: Container, old: ContainerStatus | None, *, is_init: bool
 ) -> ContainerStatus:
     instances = inputs.runtime.instances(container.name)
     if instances:
-        status = _from_runtime(inputs, instances[0], old, in_place=in_place)
+        status = _from_runtime(inputs, instances[0], old)
         if len(instances) > 1:
-            status = replace(status, last_state=_from_runtime(inputs, instances[1], old, in_place=in_place).state)
-    elif in_place and old is not None and not isinstance(old.state, ContainerWaiting):
-        status = _removed(inputs.pod, container, old)
+            status = replace(status, last_state=_from_runtime(inputs, instances[1], old).state)
     else:
         status = _without_runtime(inputs.pod, container, old, inputs.semantics)
 
@@ -161,17 +147,6 @@ def _waiting(pod: Pod, container: Container) -> ContainerStatus:
     return ContainerStatus(name=container.name, image=container.image, state=ContainerWaiting(reason))
 
 
-def _removed(pod: Pod, container: Container, old: ContainerStatus) -> ContainerStatus:
-    """Taken from the runtime, so that all containers start anew."""
-    status = old if isinstance(old.state, ContainerTerminated) else _waiting(pod, container)
-    return replace(
-        status,
-        state=ContainerWaiting(REASON_RESTARTING_ALL, MESSAGE_REMOVED),
-        last_state=ContainerTerminated(EXIT_CODE_UNKNOWN, REASON_RESTARTING_ALL, MESSAGE_REMOVED),
-        restart_count=min(old.restart_count + 1, MOST_RESTARTS),
-    )
-
-
 def _without_runtime(
     pod: Pod, container: Container, old: ContainerStatus | None, semantics: Semantics
 ) -> ContainerStatus:
@@ -191,9 +166,7 @@ def _without_runtime(
     return replace(status, last_state=lost, restart_count=min(old.restart_count + restarted, MOST_RESTARTS))
 
 
-def _from_runtime(
-    inputs: Inputs, instance: RuntimeContainer, old: ContainerStatus | None, *, in_place: bool
-) -> ContainerStatus:
+def _from_runtime(inputs: Inputs, instance: RuntimeContainer, old: ContainerStatus | None) -> ContainerStatus:
     """What an instance says of its container, beside what was said before (`old`).
 
         instance          old state    state                              restart count
@@ -203,8 +176,8 @@ def _from_runtime(
         unknown           running      terminated, 137 and lost (*)       old + 1
         created, unknown  else         waiting                            the higher of the two
 
-    The last state is the end of another instance that `old` tells of, else the last one it tells of. Without
-    RestartAllContainersOnContainerExits `old` has no say in either, but where the instance is unknown. (*): waiting
+    The last state is the end of another instance that `old` has, else the last one that `old` has. Without
+    `restart_all_containers_on_container_exits` `old` decides neither, but where the instance is unknown. (*): waiting
     where `lost_containers_fail` is off.
     """
     last: ContainerState | None = None
@@ -238,8 +211,9 @@ def _from_runtime(
         case ContainerPhase.UNKNOWN if (
             old is not None and isinstance(old.state, ContainerRunning) and inputs.semantics.lost_containers_fail
         ):
-            reason = REASON_RESTARTING_ALL if in_place else REASON_STATUS_UNKNOWN
-            state = ContainerTerminated(exit_code=EXIT_CODE_UNKNOWN, reason=reason, message=MESSAGE_TERMINATED)
+            state = ContainerTerminated(
+                exit_code=EXIT_CODE_UNKNOWN, reason=REASON_STATUS_UNKNOWN, message=MESSAGE_TERMINATED
+            )
             restart_count = min(old.restart_count + 1, MOST_RESTARTS)
         case _:
             state = ContainerWaiting()
@@ -298,8 +272,6 @@ def _with_phase(status: PodStatus, inputs: Inputs, old: PodStatus) -> PodStatus:
 def _all_conditions(inputs: Inputs, old: PodStatus, status: PodStatus) -> tuple[Condition, ...]:
     pod = inputs.pod
     kept = tuple(c for c in pod.status.conditions if not conditions.is_owned(c.type, inputs.semantics))
-    if not inputs.pod_is_terminal and not inputs.semantics.owns_unschedulable:
-        kept = (*kept, *inputs.resizes.conditions())
     for shared in conditions.SHARED if inputs.semantics.waits_with_terminal_phase else ():
         condition = conditions.find_condition(old.conditions, shared)
         if condition is not None:
@@ -310,13 +282,9 @@ def _all_conditions(inputs: Inputs, old: PodStatus, status: PodStatus) -> tuple[
         kept = (*kept, conditions.ready_to_start_condition(pod, old, sandbox_usable=usable))
     kept = (*kept, conditions.initialized_condition(pod, old, statuses, status.phase, inputs.semantics))
     ends = inputs.semantics.phase_ends_readiness
-    made = (
+    return (
         *kept,
         conditions.ready_condition(pod, old, kept, statuses, status.phase, failed_is_unready=ends),
         conditions.containers_ready_condition(pod, old, statuses, status.phase, failed_is_unready=ends),
         conditions.scheduled_condition(pod, old),
     )
-    gate = inputs.semantics.restart_all_containers_on_container_exits
-    if gate and all_containers_could_restart(pod):
-        return (*made, restarting.restarting_condition(pod, old, inputs.runtime, status.phase))
-    return made

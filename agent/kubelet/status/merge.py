@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.kubelet.status.conditions import (
-    CONDITION_ALL_CONTAINERS_RESTARTING,
     CONDITION_DISRUPTION_TARGET,
     CONDITION_INITIALIZED,
     find_condition,
@@ -19,7 +18,7 @@ from agent.kubelet.status.conditions import (
     replace_or_append,
     terminal_condition,
 )
-from agent.kubelet.status.restarts import all_containers_could_restart, is_sidecar, should_restart
+from agent.kubelet.status.restarts import is_sidecar, should_restart
 from agent.wire.model import (
     Condition,
     Container,
@@ -51,7 +50,6 @@ TIMED_CONDITIONS = (
     CONDITION_POD_READY_TO_START_CONTAINERS,
     CONDITION_POD_SCHEDULED,
     CONDITION_DISRUPTION_TARGET,
-    CONDITION_ALL_CONTAINERS_RESTARTING,
 )
 
 OLD_TIMED_CONDITIONS = (
@@ -67,7 +65,7 @@ OLD_TIMED_CONDITIONS = (
 
 def normalized(pod: Pod, status: PodStatus) -> PodStatus:
     """As the API server will return it: whole seconds, messages cut, app statuses by name, init ones in spec order."""
-    containers = len(pod.containers) + len(pod.init_containers) + len(pod.ephemeral_containers)
+    containers = len(pod.containers) + len(pod.init_containers)
     limit_bytes = TERMINATION_MESSAGES_BYTES // containers if containers else TERMINATION_MESSAGES_BYTES
     app, init = status.container_statuses, status.init_container_statuses
     return replace(
@@ -75,7 +73,6 @@ def normalized(pod: Pod, status: PodStatus) -> PodStatus:
         start_time=_whole(status.start_time),
         conditions=tuple(_normalized_condition(c) for c in status.conditions),
         container_statuses=_by_name(app, limit_bytes),
-        ephemeral_container_statuses=_by_name(status.ephemeral_container_statuses, limit_bytes),
         init_container_statuses=None
         if init is None
         else _in_spec_order(pod.init_containers, [_normalized_container(s, limit_bytes) for s in init]),
@@ -164,7 +161,6 @@ def _comparable(status: PodStatus) -> PodStatus:
         extra={},
         container_statuses=status.container_statuses or (),
         init_container_statuses=status.init_container_statuses or (),
-        ephemeral_container_statuses=status.ephemeral_container_statuses or (),
     )
 
 
@@ -174,8 +170,6 @@ def _comparable(status: PodStatus) -> PodStatus:
 def illegal_transition(old: PodStatus, new: PodStatus, pod: Pod, semantics: Semantics) -> str:
     """Why `new` must be dropped, or "": what is over for good must not come back (checkContainerStateTransition)."""
     if pod.restart_policy == RestartPolicy.ALWAYS:
-        return ""
-    if semantics.restart_all_containers_on_container_exits and all_containers_could_restart(pod):
         return ""
     app_containers = {container.name: container for container in pod.containers}
     init_containers = {container.name: container for container in pod.init_containers}

@@ -17,8 +17,6 @@ from agent.wire.model import (
 )
 from agent.wire.semantics import Semantics
 
-REASON_RESTARTING_ALL = "RestartingAllContainers"
-
 
 @dataclass(slots=True)
 class _Counts:
@@ -170,5 +168,4 @@ def _end_of(status: ContainerStatus | None) -> ContainerTerminated | None:
 
 
 def _is_for_good(container: Container, pod: Pod, ended: ContainerTerminated, semantics: Semantics) -> bool:
-    in_place = semantics.restart_all_containers_on_container_exits and ended.reason == REASON_RESTARTING_ALL
-    return not in_place and not should_restart(container, pod, ended.exit_code, semantics)
+    return not should_restart(container, pod, ended.exit_code, semantics)

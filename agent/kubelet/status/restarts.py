@@ -26,12 +26,11 @@ def should_restart(container: Container, pod: Pod, exit_code: int, semantics: Se
     """ContainerShouldRestart: may this container run again after `exit_code`?
 
     Rules count only beside a container's own policy, and both only while ContainerRestartRules is on; a pod policy that
-    is not known means Always.
+    is not known means Always. RestartAllContainers is not reproduced: a rule with that action restarts nothing.
     """
     if container.restart_policy is not None and semantics.container_restart_rules:
-        restart_all = semantics.restart_all_containers_on_container_exits
         rule = matching_rule(container, exit_code)
-        if rule is not None and (rule.action == ACTION_RESTART or (rule.action == ACTION_RESTART_ALL and restart_all)):
+        if rule is not None and rule.action == ACTION_RESTART:
             return True
         own = _by_policy(container.restart_policy, exit_code)
         if own is not None:
@@ -41,7 +40,7 @@ def should_restart(container: Container, pod: Pod, exit_code: int, semantics: Se
 
 
 def all_containers_could_restart(pod: Pod) -> bool:
-    """True when some container has a rule that would restart the whole pod in place (AllContainersCouldRestart)."""
+    """Reports whether a container has a rule RestartAllContainers (AllContainersCouldRestart): the node lacks it."""
     return any(
         rule.action == ACTION_RESTART_ALL
         for container in (*pod.init_containers, *pod.containers)

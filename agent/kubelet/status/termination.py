@@ -37,7 +37,6 @@ def terminations(old: PodStatus, new: PodStatus) -> list[Termination]:
     lists = (
         ("init_container", old.init_container_statuses, new.init_container_statuses),
         ("container", old.container_statuses, new.container_statuses),
-        ("ephemeral_container", old.ephemeral_container_statuses, new.ephemeral_container_statuses),
     )
     found: list[Termination] = []
     for kind, before, after in lists:

@@ -187,13 +187,8 @@ def test_a_list_of_images_that_hangs_does_not_make_the_runtime_look_down(
 @pytest.mark.parametrize(
     ("semantics", "expected"),
     [
-        pytest.param(Semantics(), ("RestartAllContainersOnContainerExits",), id="as it comes"),
-        pytest.param(Semantics(restart_all_containers_on_container_exits=False), (), id="with that gate off"),
-        pytest.param(
-            Semantics(restart_all_containers_on_container_exits=False, node_declared_features=False),
-            None,
-            id="with declarations off",
-        ),
+        pytest.param(Semantics(), (), id="nothing"),
+        pytest.param(Semantics(node_declared_features=False), None, id="with declarations off"),
         pytest.param(V1_16, None, id="one of old"),
     ],
 )

@@ -12,7 +12,6 @@ from agent.kubelet.status.patch import status_patch
 from agent.kubelet.status.termination import MESSAGE_TERMINATED, terminated_status
 from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
 from agent.wire.model import (
-    Container,
     ContainerStatus,
     ContainerTerminated,
     ContainerWaiting,
@@ -20,7 +19,6 @@ from agent.wire.model import (
     PodPhase,
     PodStatus,
     RestartPolicy,
-    RestartRule,
 )
 from agent.wire.semantics import GATES, V1_16, Semantics, chosen
 from agent.wire.status import write_status
@@ -102,8 +100,6 @@ def test_cm18_a_condition_that_has_gone_makes_a_difference(semantics: Semantics)
         ("Ready", True, True),
         ("Unschedulable", False, True),
         ("PodReadyToStartContainers", True, False),
-        ("PodResizePending", True, False),
-        ("AllContainersRestarting", True, False),
         ("example.com/gate", False, False),
     ],
 )
@@ -281,14 +277,9 @@ def test_cm40_host_ips_are_written_by_both(semantics: Semantics) -> None:
     assert [{"ip": "10.0.0.9"}] == write_status(made)["hostIPs"]
 
 
-RESTARTS_ALL = Container(
-    "b", restart_policy=RestartPolicy.NEVER, restart_rules=(RestartRule("RestartAllContainers", "In", (42,)),)
-)
-
-
 def conditions_of(semantics: Semantics, *instances: RuntimeContainer) -> dict[str, str]:
-    """Of a pod that was initialized, one of whose containers has a rule by which all start anew."""
-    pod = make_pod("a", RESTARTS_ALL, init=("i",), restart_policy=RestartPolicy.NEVER)
+    """Of a pod that was initialized."""
+    pod = make_pod("a", "b", init=("i",), restart_policy=RestartPolicy.NEVER)
     before = make_status(phase=PodPhase.RUNNING, conditions=(condition("Initialized"),))
     runtime = RuntimePod(pod.uid, (Sandbox(True, "127.0.1.2"),), instances)
     made = generate_status(Inputs(pod, runtime, semantics, before), lambda _pod, status: status)
@@ -298,12 +289,6 @@ def conditions_of(semantics: Semantics, *instances: RuntimeContainer) -> dict[st
 @BOTH
 def test_cm23_initialized_while_the_init_container_runs_anew(semantics: Semantics) -> None:
     assert ("False" if then(semantics) else "True") == conditions_of(semantics, instance("i"))["Initialized"]
-
-
-@BOTH
-def test_cm24_whether_all_containers_restart_is_told(semantics: Semantics) -> None:
-    made = conditions_of(semantics, dead("i", 0), instance("a"), dead("b", 42))
-    assert (None if then(semantics) else "True") == made.get("AllContainersRestarting")
 
 
 @pytest.mark.parametrize("compat", ["current", "v1.16"])

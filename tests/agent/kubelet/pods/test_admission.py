@@ -34,18 +34,17 @@ DECLARED = Semantics().declared_features
     [
         pytest.param(PLAIN, 8, Semantics(), None, id="the last one that there is room for"),
         pytest.param(PLAIN, 9, Semantics(), NO_ROOM, id="one too many"),
-        pytest.param(RESTARTING, 0, Semantics(), None, id="N94 what it needs is declared"),
         pytest.param(
             RESTARTING,
             0,
-            Semantics(restart_all_containers_on_container_exits=False),
+            Semantics(),
             Refusal("PodFeatureUnsupported", MISSING + RESTART),
-            id="N94 what it needs is not",
+            id="N94 RestartAllContainers is not reproduced",
         ),
         pytest.param(
             RESTARTING,
             0,
-            Semantics(restart_all_containers_on_container_exits=False, node_declared_features=False),
+            Semantics(node_declared_features=False),
             None,
             id="N94 nobody declares anything",
         ),
@@ -60,7 +59,7 @@ DECLARED = Semantics().declared_features
         pytest.param(
             BOTH,
             0,
-            Semantics(restart_all_containers_on_container_exits=False),
+            Semantics(),
             Refusal("PodFeatureUnsupported", f"{MISSING}{RESTART}, {USERS}"),
             id="N94 all that is missing is named",
         ),

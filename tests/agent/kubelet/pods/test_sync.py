@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from agent.kubelet.pods.resizing import FORGOTTEN, Grants
 from agent.kubelet.pods.sync import PodLoop
 from agent.kubelet.pods.work_queue import WorkQueue
 from agent.kubelet.runtime.base import StartError
@@ -40,7 +39,7 @@ def node_for(pods: int) -> model.Node:
 class Node:
     """A loop with everything around it. `settle()` takes turns until nothing is left to do at this time."""
 
-    def __init__(self, max_pods: int = 110, semantics: Semantics | None = None, grants: Grants = FORGOTTEN) -> None:
+    def __init__(self, max_pods: int = 110, semantics: Semantics | None = None) -> None:
         semantics = semantics or Semantics()
         self.clock, self.wall = Clock(NOW), Clock(NOW)
         self.inbox = WorkQueue()
@@ -69,7 +68,6 @@ class Node:
             nodes=self,
             semantics=semantics,
             record=lambda event: self.told.append((event.about.field_path, event.type, event.reason, event.message)),
-            grants=grants,
             wall=self.wall,
             monotonic=self.clock,
             random=lambda: self.random,

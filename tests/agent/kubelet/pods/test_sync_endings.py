@@ -6,7 +6,7 @@ import pytest
 
 from agent.processes.command import RuntimeUnavailable
 from agent.wire.containers import ContainerPhase
-from agent.wire.model import Container, ContainerWaiting, Pod, PodPhase, Probe, RestartPolicy, RestartRule, Result
+from agent.wire.model import Container, ContainerWaiting, Pod, PodPhase, Probe, RestartPolicy, Result
 from tests.agent.kubelet.pods.test_sync import DELETED, POD, Node
 from tests.agent.kubelet.status.builders import NOW, make_pod, sidecar
 
@@ -141,31 +141,11 @@ def test_within_that_back_off_the_policy_decides(node: Node) -> None:
     assert ("c", 2) == node.runtime.started[-1]
 
 
-def test_all_containers_start_anew_in_place_when_one_demands_it(node: Node) -> None:
-    rule = RestartRule("RestartAllContainers", "In", (42,))
-    trigger = Container("b", restart_policy=RestartPolicy.NEVER, restart_rules=(rule,))
-    node.put(make_pod("a", trigger, init=("i",), restart_policy=RestartPolicy.NEVER))
-    node.end("i")
-    node.end("b", 42)
-    assert [("a", 2)] == node.runtime.stopped
-    assert "AllContainersRestarting" in {c.type for c in node.status().conditions if c.status == "True"}
-    node.end("a", 137)
-    assert ("i", 1) == node.runtime.started[-1]
-    assert {"i"} == {c.name for c in node.runtime.pod("uid-1").containers}
-    node.end("i")
-    assert [("a", 1), ("b", 1)] == node.runtime.started[-2:]
-    assert (PodPhase.RUNNING, False) == (node.status().phase, node.finished())
-    assert "AllContainersRestarting" not in {c.type for c in node.status().conditions if c.status == "True"}
-
-
-@pytest.mark.parametrize("how", ["its probe failed", "it is deleted", "all start anew"])
+@pytest.mark.parametrize("how", ["its probe failed", "it is deleted"])
 def test_a_stop_that_could_not_even_be_asked_for_is_asked_for_again(
     node: Node, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rule = RestartRule("RestartAllContainers", "In", (42,))
-    trigger = Container("b", restart_policy=RestartPolicy.NEVER, restart_rules=(rule,))
-    pod = make_pod("a", trigger) if how == "all start anew" else POD
-    node.put(pod)
+    node.put(POD)
     stop, asked = node.runtime.stop_container, []
 
     def no_thread(container_id: str, _grace_s: float) -> None:
@@ -174,13 +154,10 @@ def test_a_stop_that_could_not_even_be_asked_for_is_asked_for_again(
 
     with monkeypatch.context() as full:
         full.setattr(node.runtime, "stop_container", no_thread)
-        match how:
-            case "its probe failed":
-                fails(node, "fake://1")
-            case "it is deleted":
-                node.put(DELETED)
-            case _:
-                node.end("b", 42)
+        if how == "its probe failed":
+            fails(node, "fake://1")
+        else:
+            node.put(DELETED)
     assert ({"fake://1"}, []) == (set(asked), node.runtime.stopped)
     assert stop == node.runtime.stop_container
     node.after(10.0)

@@ -33,7 +33,6 @@ ALL_TYPES = (LIVENESS, READINESS, STARTUP)
 S, F, U = Result.SUCCESS, Result.FAILURE, Result.UNKNOWN
 GATE_ON = Semantics(change_container_status_on_kubelet_restart=True)
 RULES_OFF = Semantics(container_restart_rules=False)
-RESTART_ALL_OFF = Semantics(restart_all_containers_on_container_exits=False)
 
 
 def make_probe(action: object = ExecAction(("true",)), **fields: object) -> Probe:

@@ -1,22 +1,11 @@
-"""Does the worker of a container that has ended live on? Rows W38-W43, W55-W65, W83 and W84 of kubelet's tests."""
+"""Does the worker of a container that has ended live on? Rows W38-W43, W55-W63 and W83 of kubelet's tests."""
 
 import pytest
 
-from agent.wire.model import (
-    Container,
-    ContainerStatus,
-    ContainerWaiting,
-    PodPhase,
-    ProbeType,
-    RestartPolicy,
-    RestartRule,
-)
+from agent.wire.model import ProbeType, RestartPolicy, RestartRule
 from tests.agent.kubelet.prober.builders import (
     ALL_TYPES,
-    ID,
-    NAME,
     READINESS,
-    RESTART_ALL_OFF,
     RULES_OFF,
     Bench,
     F,
@@ -31,9 +20,6 @@ NEVER, ALWAYS, ON_FAILURE = RestartPolicy.NEVER, RestartPolicy.ALWAYS, RestartPo
 
 def on_exit(code: int, action: str = "Restart", operator: str | None = "In") -> RestartRule:
     return RestartRule(action, operator, (code,) if operator else ())
-
-
-ALL_ON_1 = on_exit(1, "RestartAllContainers")
 
 
 @pytest.mark.parametrize("probe_type", ALL_TYPES)
@@ -67,22 +53,21 @@ def test_w38_a_sidecar_is_restarted_whatever_the_pod_says(probe_type: ProbeType)
         pytest.param(NEVER, {"restart_policy": NEVER}, 0, None, False, id="W60"),
         pytest.param(NEVER, {"restart_policy": NEVER, "restart_rules": (on_exit(1),)}, 1, None, True, id="W61"),
         pytest.param(NEVER, {"restart_policy": NEVER, "restart_rules": (on_exit(99),)}, 1, None, False, id="W62"),
-        pytest.param(NEVER, {"restart_policy": NEVER, "restart_rules": (ALL_ON_1,)}, 1, None, True, id="W63"),
         pytest.param(
             NEVER,
-            {"restart_policy": NEVER, "restart_rules": (on_exit(1, "RestartAllContainers", None), on_exit(1))},
+            {"restart_policy": NEVER, "restart_rules": (on_exit(1, "RestartAllContainers"),)},
             1,
-            RESTART_ALL_OFF,
-            True,
-            id="W83 a rule without exit codes is skipped, the second decides",
+            None,
+            False,
+            id="W63 RestartAllContainers is not reproduced",
         ),
         pytest.param(
             NEVER,
-            {"restart_policy": NEVER, "restart_rules": (ALL_ON_1,)},
+            {"restart_policy": NEVER, "restart_rules": (on_exit(1, operator=None), on_exit(1))},
             1,
-            RESTART_ALL_OFF,
-            False,
-            id="W84 RestartAllContainers with its gate off",
+            None,
+            True,
+            id="W83 a rule without exit codes is skipped, the second decides",
         ),
         pytest.param("Sometimes", {}, 0, None, True, id="an unknown pod policy is Always"),
         pytest.param(
@@ -104,27 +89,6 @@ def test_a_container_that_has_ended(
     bench = Bench(probe_type, container=made, pod=pod, status=make_status(exited(code)), semantics=semantics)
     assert goes_on == bench.once()
     assert bench.result() == F
-
-
-def test_w64_another_container_restarts_the_whole_pod() -> None:
-    own = make_container(READINESS, restart_policy=NEVER)
-    trigger = Container(name="trigger", restart_policy=NEVER, restart_rules=(ALL_ON_1,))
-    states = (
-        ContainerStatus(name=NAME, state=exited(1), container_id=ID),
-        ContainerStatus(name="trigger", state=exited(1), container_id="test://t"),
-    )
-    status = make_status(None, container_statuses=states)
-    assert Bench(READINESS, container=own, pod=make_pod(own, trigger), status=status).once()
-    assert not Bench(
-        READINESS, container=own, pod=make_pod(own, trigger), status=status, semantics=RESTART_ALL_OFF
-    ).once()
-
-
-@pytest.mark.parametrize("probe_type", ALL_TYPES)
-def test_w65_waiting_after_the_clean_up(probe_type: ProbeType) -> None:
-    container = make_container(probe_type, restart_policy=NEVER, restart_rules=(ALL_ON_1,))
-    status = make_status(ContainerWaiting(), phase=PodPhase.PENDING)
-    assert Bench(probe_type, container=container, pod=make_pod(container), status=status).once()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent.kubelet.prober import worker as worker_module
-from agent.wire.model import Condition, ContainerWaiting, PodPhase, PodStatus, ProbeType
+from agent.wire.model import ContainerWaiting, PodPhase, PodStatus, ProbeType
 from agent.wire.semantics import Semantics
 from tests.agent.kubelet.prober.builders import (
     ALL_TYPES,
@@ -281,12 +281,6 @@ def test_w81_a_young_sidecar_that_has_started_gives_two_updates() -> None:
     bench = sidecar_bench(STARTUP, YOUNG)
     bench.once()
     assert [result for _, result in bench.updates] == [S, U]
-
-
-def test_w85_all_containers_restart_by_the_cached_condition() -> None:
-    restarting = (Condition(type="AllContainersRestarting", status="True"),)
-    bench = Bench(READINESS, status=make_status(exited(1), conditions=restarting))
-    assert bench.once()
 
 
 @pytest.mark.parametrize(

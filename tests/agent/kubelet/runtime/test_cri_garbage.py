@@ -192,7 +192,6 @@ def do_all(writer: CriWriter, logs: Path) -> None:
         lambda: runtime.start_container(POD, C, 2**31 - 1),
         lambda: [runtime.remove_pod(uid) for uid in runtime.known_pods()],
         lambda: runtime.stop_pod("u"),
-        lambda: runtime.remove_container("x://y"),
         lambda: runtime._stop_once("x", 1.0),
         runtime.folders,
         lambda: runtime.exec("x", ["y"], 1.0),

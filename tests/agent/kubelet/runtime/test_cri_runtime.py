@@ -168,7 +168,7 @@ def test_cw5_where_a_kubelet_answers_nothing_is_written(faked: Faked) -> None:
     for act in (lambda: agent.prepare_pod(POD), lambda: agent.start_container(POD, C, 1)):
         with pytest.raises(StartError, match="a kubelet answers"):
             act()
-    for change in (lambda: agent.stop_pod("u"), lambda: agent.remove_pod("u"), lambda: agent.remove_container(id_)):
+    for change in (lambda: agent.stop_pod("u"), lambda: agent.remove_pod("u")):
         with pytest.raises(RuntimeUnavailable, match="a kubelet answers"):
             change()
     with pytest.raises(RuntimeUnavailable, match="a kubelet answers"):

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from agent.kubelet.pods.actions import Inputs as ActionInputs
+from agent.kubelet.pods.actions import pod_actions
 from agent.kubelet.status.generate import MESSAGE_INIT_LOST, MESSAGE_LOST, Host, Inputs, generate_status
 from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
 from agent.wire.model import (
@@ -19,6 +21,7 @@ from agent.wire.model import (
     PodStatus,
     RestartPolicy,
 )
+from agent.wire.pod import parse_pod
 from agent.wire.semantics import Semantics
 from tests.agent.kubelet.status.builders import (
     NOW,
@@ -75,6 +78,10 @@ def only(status: PodStatus, *, init: bool = False) -> ContainerStatus:
     statuses = status.init_container_statuses if init else status.container_statuses
     assert len(statuses) == 1
     return statuses[0]
+
+
+def no_result(_container_id: str) -> None:
+    return None
 
 
 POD = make_pod("a")
@@ -296,6 +303,43 @@ def test_fields_we_do_not_model_are_carried() -> None:
     pod = replace(POD, status=PodStatus(qos_class="Burstable", extra={"resize": b'"x"'}))
     made = generate(pod)
     assert (made.qos_class, made.extra) == ("Burstable", {"resize": b'"x"'})
+
+
+def test_ec7_a_pod_with_ephemeral_containers_runs_its_others_and_keeps_their_statuses() -> None:
+    theirs = b'[{"name":"debug","state":{"running":{}}}]'
+    raw = (
+        b"""{"metadata":{"uid":"uid-1","name":"p","namespace":"n"},
+        "spec":{"containers":[{"name":"a"}],"ephemeralContainers":[{"name":"debug","targetContainerName":"a"}]},
+        "status":{"ephemeralContainerStatuses":%s}}"""
+        % theirs
+    )
+    pod = parse_pod(raw)
+    made = generate(pod, instance("a"), instance("debug"))
+    assert (["a"], PodPhase.RUNNING) == ([s.name for s in made.container_statuses], made.phase)
+    assert {"ephemeralContainerStatuses": theirs} == made.extra
+    wanted = pod_actions(ActionInputs(pod, RuntimePod("uid-1", (), ()), made, no_result, no_result, Semantics()))
+    assert ["a"] == [start.container.name for start in wanted.starts]
+
+
+def test_with_its_gate_off_the_old_status_does_not_count_instances() -> None:
+    old = make_status(container_statuses=(exited("a", 1, restart_count=5),))
+    runtime = RuntimePod(POD.uid, (Sandbox(True, "127.0.1.2"),), (instance("a"),))
+    off = Semantics(restart_all_containers_on_container_exits=False)
+    made = only(generate_status(Inputs(POD, runtime, off, old=old), lambda _pod, status: status))
+    assert (0, None) == (made.restart_count, made.last_state)
+
+
+def test_w46_with_its_gate_on_a_new_instance_has_not_started_because_the_old_one_had() -> None:
+    old = make_status(container_statuses=(running("a", started=True),))
+    runtime = RuntimePod(POD.uid, (Sandbox(True, "127.0.1.2"),), (instance("a"),))
+    changed = Semantics(change_container_status_on_kubelet_restart=True)
+    made = [generate_status(Inputs(POD, runtime, s, old=old), lambda _pod, st: st) for s in (Semantics(), changed)]
+    assert [True, None] == [only(status).started for status in made]
+
+
+def test_an_init_container_lost_while_the_app_is_in_no_known_state_waits() -> None:
+    made = generate(make_pod("a", init=("i",)), instance("a", ContainerPhase.UNKNOWN))
+    assert ContainerWaiting("PodInitializing") == made.init_container_statuses[0].state
 
 
 def test_an_old_status_without_that_container_is_no_hindrance() -> None:

@@ -8,13 +8,10 @@ from tests.agent.kubelet.status.scene import Scene
 from tools.kit.cases import cases
 
 
-def status(
-    *containers: ContainerStatus, init: ContainerStatus | None = None, ephemeral: ContainerStatus | None = None
-) -> PodStatus:
+def status(*containers: ContainerStatus, init: ContainerStatus | None = None) -> PodStatus:
     return make_status(
         container_statuses=containers or None,
         init_container_statuses=None if init is None else (init,),
-        ephemeral_container_statuses=None if ephemeral is None else (ephemeral,),
     )
 
 
@@ -31,8 +28,8 @@ def ended(name: str, exit_code: int = 3, reason: str = "Error") -> ContainerStat
     (
         "of each kind",
         status(),
-        status(init=ended("i"), ephemeral=ended("e", 0, "")),
-        [Termination("init_container", 3, "Error"), Termination("ephemeral_container", 0, "")],
+        status(ended("a", 0, ""), init=ended("i")),
+        [Termination("init_container", 3, "Error"), Termination("container", 0, "")],
     ),
 )
 def test_s98_a_container_that_ends_is_counted_once(old: PodStatus, new: PodStatus, expected: list[Termination]) -> None:

@@ -2,8 +2,8 @@
 
 A row: id, pod policy, containers, expected phase, flags. `A B` app, `X Y` regular init, `S` sidecar. States: `-` no
 status, r running, r+ running and started, ok ended 0, bad ended -1, e42 ended 42, w waiting, wl waiting after an end
-with 0, wb after one with an error, wr after RestartingAllContainers. An own policy follows in brackets. Flags: init,
-term.
+with 0, wb after one with an error. An own policy follows in brackets; rule is Never with a rule Restart for 42. Flags:
+init, term.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agent.kubelet.status.phase import REASON_RESTARTING_ALL, pod_phase
+from agent.kubelet.status.phase import pod_phase
 from agent.wire.model import (
     Container,
     ContainerRunning,
@@ -25,7 +25,7 @@ from agent.wire.model import (
 )
 from agent.wire.semantics import Semantics
 
-RESTART_ALL = (RestartRule("RestartAllContainers", "In", (42,)),)
+RULE = (RestartRule("Restart", "In", (42,)),)
 
 WAITS = ContainerWaiting()
 STATES = {
@@ -37,7 +37,6 @@ STATES = {
     "w": (WAITS, None, None),
     "wl": (WAITS, ContainerTerminated(0), None),
     "wb": (WAITS, ContainerTerminated(-1), None),
-    "wr": (WAITS, ContainerTerminated(137, REASON_RESTARTING_ALL), None),
     "none": (None, None, None),
 }
 
@@ -125,16 +124,8 @@ PH80 Never: A e42[rule] -> Running init
 PH81 Never: X e42[rule] -> Pending init
 PH82 Never: S e42, A w -> Pending init
 PH83 Never: S e42, X w, A w -> Pending init
-PH84 Never: A wr[rule] -> Running init
-PH85 Never: X wr[rule], A - -> Pending init
-PH86 Never: S wr, A w -> Pending init
-PH87 Never: S wr, X -, A w -> Pending init
-PH88 Never: X ok, A wr[rule] -> Running init
-PH89 Never: X bad, A wr[rule] -> Failed init
 PH90 Never: X e42[rule], A w -> Pending init
 PH91 Never: X ok, A w -> Pending init
-PH92 Never: S wr, A wr[rule] -> Running init
-PH93 Never: S r, A wr[rule] -> Running init
 PH94 Never: S r, X -, A w -> Pending init
 no state of an app container counts as unknown Always: A none, B r -> Pending
 no state of a sidecar counts as unknown Always: S none, A r -> Pending init
@@ -153,7 +144,7 @@ def container(name: str, own: str | None) -> Container:
     if name == "S":
         return Container(name, restart_policy=RestartPolicy.ALWAYS)
     if own == "rule":
-        return Container(name, restart_policy=RestartPolicy.NEVER, restart_rules=RESTART_ALL)
+        return Container(name, restart_policy=RestartPolicy.NEVER, restart_rules=RULE)
     return Container(name, restart_policy=RestartPolicy(own) if own else None)
 
 

@@ -11,7 +11,6 @@ from tests.agent.kubelet.status.builders import exited, make_pod, make_status, r
 
 POD = make_pod("c1")
 RULE = (RestartRule("Restart", "In", (42,)),)
-RESTART_ALL = (RestartRule("RestartAllContainers", "In", (42,)),)
 ILLEGAL = "terminated container c1 attempted illegal transition to non-terminated state"
 
 
@@ -38,7 +37,6 @@ def test_an_ended_container_comes_back(policy: str, exit_code: int, expected: st
     [
         pytest.param(RULE, 42, "", id="a rule allows it"),
         pytest.param(RULE, 1, ILLEGAL, id="no rule matches"),
-        pytest.param(RESTART_ALL, 1, "", id="the pod may restart in place"),
     ],
 )
 def test_rules_allow_a_container_to_come_back(rules: tuple[RestartRule, ...], exit_code: int, expected: str) -> None:
@@ -47,19 +45,11 @@ def test_rules_allow_a_container_to_come_back(rules: tuple[RestartRule, ...], ex
     assert expected == merge.illegal_transition(app(exited("c1", exit_code)), app(running("c1")), pod, Semantics())
 
 
-@pytest.mark.parametrize(
-    ("rules", "semantics"),
-    [
-        pytest.param(RULE, Semantics(container_restart_rules=False), id="ContainerRestartRules off"),
-        pytest.param(
-            RESTART_ALL, Semantics(restart_all_containers_on_container_exits=False), id="RestartAllContainers off"
-        ),
-    ],
-)
-def test_with_its_gate_off_a_rule_allows_nothing(rules: tuple[RestartRule, ...], semantics: Semantics) -> None:
-    container = Container("c1", restart_policy=RestartPolicy.NEVER, restart_rules=rules)
+def test_with_its_gate_off_a_rule_allows_nothing() -> None:
+    container = Container("c1", restart_policy=RestartPolicy.NEVER, restart_rules=RULE)
     pod = make_pod(container, restart_policy=RestartPolicy.NEVER)
-    assert merge.illegal_transition(app(exited("c1", 42)), app(running("c1")), pod, semantics) == ILLEGAL
+    off = Semantics(container_restart_rules=False)
+    assert merge.illegal_transition(app(exited("c1", 42)), app(running("c1")), pod, off) == ILLEGAL
 
 
 def init(status: ContainerStatus) -> PodStatus:
