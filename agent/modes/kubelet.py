@@ -28,6 +28,7 @@ from agent.kubelet.pleg.generator import EventGenerator
 from agent.kubelet.plugins.handlers import handlers
 from agent.kubelet.plugins.manager import PluginManager, plugin_counts
 from agent.kubelet.pods.hooks import Hooks
+from agent.kubelet.pods.interfaces import LoopParts
 from agent.kubelet.pods.probe_updates import ProbeUpdates
 from agent.kubelet.pods.source import PodSource, PodTable
 from agent.kubelet.pods.sync import PodLoop
@@ -76,15 +77,15 @@ def assemble(settings: Settings, connection: Connection, contain: "Contain | Non
     if node is None:
         raise ValueError("settings without the section kubelet")
     client = Client(connection, user_agent=USER_AGENT, answer_limit_bytes=ANSWER_LIMIT_BYTES)
-    semantics, inbox = semantics_of(node), WorkQueue()
-    table = PodTable(inbox.put, semantics, lambda: sources.wake())
-    ran = (contain or contained)(node, inbox, semantics)
+    semantics, work_queue = semantics_of(node), WorkQueue()
+    table = PodTable(work_queue.put, semantics, lambda: sources.wake())
+    ran = (contain or contained)(node, work_queue, semantics)
     runtime, events = ran.runtime, ran.events
     sources = PodSources(node, client, table, lambda: (loop, reporter))
 
     statuses = StatusManager(client, table, lambda uid: loop.could_run(uid), semantics)
     recorder = Recorder(client.branch(), node.node_name)
-    updates = ProbeUpdates(statuses, inbox.put, semantics)
+    updates = ProbeUpdates(statuses, work_queue.put, semantics)
     readiness, liveness, startup = map(Results, (updates.readiness, updates.liveness, updates.startup))
     kept = None if node.cri is None else ResultsFile(Path(node.root_dir, "probe_results.json"), lambda: prober.kept())
     prober = ProberManager(
@@ -100,22 +101,24 @@ def assemble(settings: Settings, connection: Connection, contain: "Contain | Non
         heartbeats, node, ran, semantics, lambda: causes(ran, loop, time.monotonic()), pressure, recorder.record
     )
     loop: PodLoop = PodLoop(
-        inbox,
-        table,
-        CachedRuntime(runtime, events, wake=inbox.put),
-        statuses,
-        prober,
-        Hooks(runtime.exec, inbox.put, recorder.record),
-        liveness=liveness.get,
-        startup=startup.get,
-        source_synced=lambda: sources.synced,
+        work_queue,
+        LoopParts(
+            pods=table,
+            runtime=CachedRuntime(runtime, events, wake=work_queue.put),
+            statuses=statuses,
+            prober=prober,
+            hooks=Hooks(runtime.exec, work_queue.put, recorder.record),
+            liveness=liveness.get,
+            startup=startup.get,
+            source_synced=lambda: sources.synced,
+            nodes=reporter,
+            record=recorder.record,
+            abandon=ran.abandon,
+            network=lambda: "".join(ran.readiness(time.monotonic()).network_errors()),
+        ),
         host=Host(ip=runtime.host_ip),
-        nodes=reporter,
         semantics=semantics,
         outlive=node.cri is not None,
-        record=recorder.record,
-        abandon=ran.abandon,
-        network=lambda: "".join(ran.readiness(time.monotonic()).network_errors()),
     )
     plugins = PluginManager(Path(node.root_dir, "plugins_registry"), handlers())
     services: list[Service] = []
@@ -181,17 +184,21 @@ class Containers:
 Contain = Callable[[Kubelet, WorkQueue, Semantics], Containers]
 
 
-def contained(node: Kubelet, inbox: WorkQueue, semantics: Semantics) -> Containers:
+def contained(node: Kubelet, work_queue: WorkQueue, semantics: Semantics) -> Containers:
     """By the settings: over the CRI, or as processes."""
-    return processes(node, inbox, semantics) if node.cri is None else in_runtime(node, node.cri, inbox, semantics)
+    return (
+        processes(node, work_queue, semantics)
+        if node.cri is None
+        else in_runtime(node, node.cri, work_queue, semantics)
+    )
 
 
-def processes(node: Kubelet, inbox: WorkQueue, semantics: Semantics) -> Containers:
+def processes(node: Kubelet, work_queue: WorkQueue, semantics: Semantics) -> Containers:
     """They tell by themselves; where that fails there are lists."""
     block = node.pod_cidr or ""  # the settings see to it
     runtime = ProcessRuntime(Path(node.root_dir), block, on_event=lambda event: events.take(event))
     cache = Cache(newest_wins=True)
-    events = EventGenerator(runtime, cache, inbox.deliver, events_come=runtime.healthy, semantics=semantics)
+    events = EventGenerator(runtime, cache, work_queue.deliver, events_come=runtime.healthy, semantics=semantics)
 
     def readiness(monotonic: float) -> Readiness:
         """There are no answers to wait for: it is there or not."""
@@ -200,7 +207,7 @@ def processes(node: Kubelet, inbox: WorkQueue, semantics: Semantics) -> Containe
     return Containers(runtime, events, readiness)
 
 
-def in_runtime(node: Kubelet, cri: Cri, inbox: WorkQueue, semantics: Semantics) -> Containers:
+def in_runtime(node: Kubelet, cri: Cri, work_queue: WorkQueue, semantics: Semantics) -> Containers:
     """Listed every second, as by a kubelet; with the gate EventedPLEG every five minutes, while it tells by itself."""
     try:
         runtime = connect_runtime(
@@ -221,7 +228,7 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: WorkQueue, semantics: Semantics) 
 
     told = (RuntimeEvents(runtime.reader, take),) if semantics.evented_pleg else ()
     come = told[0].come if told else None
-    events = EventGenerator(runtime, cache, inbox.deliver, events_come=come, semantics=semantics)
+    events = EventGenerator(runtime, cache, work_queue.deliver, events_come=come, semantics=semantics)
 
     def found() -> Observed:
         status = runtime.status
@@ -237,7 +244,7 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: WorkQueue, semantics: Semantics) 
         found,
         runtime.folders,
         told,
-        inbox.events_full if semantics.evented_pleg else lambda: "",
+        work_queue.events_full if semantics.evented_pleg else lambda: "",
         abandon=runtime.abandon,
         use_pod_cidr=runtime.use_pod_cidr,
     )

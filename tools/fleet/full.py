@@ -43,10 +43,12 @@ def settings_of(name: str, number: int, folder: Path, *, duration_s: int, update
 
 
 def _contain(number: int) -> kubelet.Contain:
-    def made(_node: Kubelet, inbox: WorkQueue, semantics: Semantics) -> Containers:
+    def made(_node: Kubelet, work_queue: WorkQueue, semantics: Semantics) -> Containers:
         last = itertools.cycle(range(2, 255))
         runtime = VirtualRuntime(f"{block(number)}.1", lambda: f"{block(number)}.{next(last)}")
-        events = EventGenerator(runtime, Cache(newest_wins=True), inbox.deliver, events_come=None, semantics=semantics)
+        events = EventGenerator(
+            runtime, Cache(newest_wins=True), work_queue.deliver, events_come=None, semantics=semantics
+        )
         return Containers(runtime, events, lambda monotonic: Readiness(monotonic, network=""))
 
     return made

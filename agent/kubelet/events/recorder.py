@@ -66,7 +66,7 @@ class Recorder:
         self._monotonic = monotonic
         self._wall = wall
         self._random = random
-        self._inbox: queue.Queue[Event] = queue.Queue(QUEUED_MAX)
+        self._work_queue: queue.Queue[Event] = queue.Queue(QUEUED_MAX)
         self._correlator = Correlator()
         self._rate = RateLimit(BURST, 1 / PER_SECOND)
         self._lines = RateLimit(1, LOG_EVERY_S)
@@ -86,7 +86,7 @@ class Recorder:
     def record(self, event: Event) -> None:
         """Never waits."""
         try:
-            self._inbox.put_nowait(event)
+            self._work_queue.put_nowait(event)
         except queue.Full:
             self.dropped += 1
             return
@@ -96,7 +96,7 @@ class Recorder:
         """Writes one at most; seconds until the next turn."""
         write = self._write = self._write or self._next()
         if write is None:
-            return math.inf if self._inbox.empty() else 0.0
+            return math.inf if self._work_queue.empty() else 0.0
         monotonic = self._monotonic()
         if wait_s := self._rate.wait_s(monotonic):
             return wait_s
@@ -109,7 +109,7 @@ class Recorder:
 
     def _next(self) -> Write | None:
         try:
-            event = self._inbox.get_nowait()
+            event = self._work_queue.get_nowait()
         except queue.Empty:
             return None
         return self._correlator.correlate(event, monotonic=self._monotonic(), wall=self._wall())

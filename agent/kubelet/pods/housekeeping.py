@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from agent.kubelet.pods.interfaces import Pods, ProbeWorkers, Statuses, StoppableRuntime
+from agent.kubelet.pods.interfaces import LoopParts
 from agent.kubelet.pods.state import PodState, Stage
 from agent.kubelet.pods.work_queue import WorkQueue
 from agent.kubelet.status import deadline
@@ -11,24 +11,14 @@ from agent.processes.command import RuntimeUnavailable
 
 
 class Housekeeper:
-    """`states`: the loop's. Pods that it finds something to do for are put into `inbox`."""
+    """`states`: the loop's. Pods that need a sync are put into `work_queue`."""
 
     def __init__(
-        self,
-        inbox: WorkQueue,
-        pods: Pods,
-        runtime: StoppableRuntime,
-        statuses: Statuses,
-        prober: ProbeWorkers,
-        states: dict[str, PodState],
-        *,
-        source_synced: Callable[[], bool],
-        wall: Callable[[], float],
+        self, work_queue: WorkQueue, parts: LoopParts, states: dict[str, PodState], wall: Callable[[], float]
     ) -> None:
-        self._inbox, self._pods, self._runtime = inbox, pods, runtime
-        self._statuses, self._prober = statuses, prober
-        self._states = states
-        self._source_synced, self._wall = source_synced, wall
+        self._work_queue, self._pods, self._runtime = work_queue, parts.pods, parts.runtime
+        self._statuses, self._prober, self._source_synced = parts.statuses, parts.prober, parts.source_synced
+        self._states, self._wall = states, wall
 
     def turn(self) -> None:
         states = dict(self._states)
@@ -38,7 +28,7 @@ class Housekeeper:
             # Seen here only where the clock was set forward: else the pod's own due time tells.
             known = self._statuses.pod_status(uid) or state.pod.status
             if state.stage is Stage.SYNCING and deadline.past_active_deadline(state.pod, known, self._wall()):
-                self._inbox.put(uid)
+                self._work_queue.put(uid)
         if not self._source_synced():
             return
         wanted = self._pods.uids()
@@ -49,9 +39,9 @@ class Housekeeper:
             pod = self._pods.pod_by_uid(uid)  # refused; filterTerminalPodsToDelete
             if pod is not None and pod.deletion_timestamp is not None and is_terminal(pod.status.phase):
                 states[uid].end(is_over=self._is_known(uid))
-                self._inbox.put(uid)
+                self._work_queue.put(uid)
         for uid in there - kept:
-            self._inbox.put(uid)
+            self._work_queue.put(uid)
 
     def _is_known(self, uid: str) -> bool:
         """What the runtime has of the pod."""

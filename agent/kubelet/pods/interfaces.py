@@ -1,10 +1,13 @@
 """Protocols of what the sync loop uses: pods, nodes, probe workers, statuses, runtime."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
+from agent.kubelet.events.event import Record, record_nothing
 from agent.kubelet.pleg.cached_runtime import EndingRuntime
 from agent.kubelet.pods.hooks import Hook
-from agent.wire.model import Container, LifecycleHook, Node, Pod, PodStatus
+from agent.wire.model import Container, LifecycleHook, Node, Pod, PodStatus, Result
 
 
 class Pods(Protocol):
@@ -50,3 +53,21 @@ class HookRunner(Protocol):
     def start(
         self, pod: Pod, container: Container, container_id: str, hook: LifecycleHook, *, ip: str, limit_s: float
     ) -> Hook: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoopParts:
+    """What the sync loop works with. No call waits for a network, but those of `runtime` and `nodes`."""
+
+    pods: Pods
+    runtime: StoppableRuntime
+    statuses: Statuses
+    prober: ProbeWorkers
+    hooks: HookRunner
+    nodes: Nodes
+    liveness: Callable[[str], Result | None]  # the stable probe result of a container id
+    startup: Callable[[str], Result | None]  # the same
+    source_synced: Callable[[], bool]  # are all pods of this node known
+    record: Record = record_nothing
+    abandon: Callable[[str], None] = lambda _uid: None  # ends calls for a pod: they raise PodIsEnding
+    network: Callable[[], str] = lambda: ""  # why the runtime has no network for pods, "" where it has one

@@ -7,18 +7,17 @@ call to the runtime waits one thread does it all; else each pod has a worker.
 
 import contextlib
 import logging
-import random as random_module
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from agent.cri.calls import PodIsEnding
-from agent.kubelet.events.event import NORMAL, WARNING, Event, Record, about_pod, record_nothing
+from agent.kernel.clocks import REAL, Clocks
+from agent.kubelet.events.event import NORMAL, WARNING, Event, about_pod
 from agent.kubelet.pods import actions
 from agent.kubelet.pods.admission_order import AdmissionOrder
 from agent.kubelet.pods.backoff import NETWORK_RETRY_S, RESYNC_S, RETRY_S, jittered_s, retry_s
 from agent.kubelet.pods.ending import Ender
 from agent.kubelet.pods.housekeeping import Housekeeper
-from agent.kubelet.pods.interfaces import HookRunner, Nodes, Pods, ProbeWorkers, Statuses, StoppableRuntime
+from agent.kubelet.pods.interfaces import LoopParts
 from agent.kubelet.pods.starts import Starter
 from agent.kubelet.pods.state import PodState, Stage, is_to_end
 from agent.kubelet.pods.work_queue import WorkQueue
@@ -27,7 +26,7 @@ from agent.kubelet.runtime.base import StartError
 from agent.kubelet.status import conditions, deadline
 from agent.kubelet.status.generate import Host, Inputs, generate_status
 from agent.processes.command import RuntimeUnavailable
-from agent.wire.model import Pod, PodStatus, Result
+from agent.wire.model import Pod, PodStatus
 from agent.wire.semantics import Semantics
 from component.loop import Loop
 
@@ -40,65 +39,50 @@ STOP_WAIT_S = 0.7  # within the second that stop() has
 
 
 class PodLoop:
-    """A Service. `liveness` and `startup` give the stable probe result of a container id.
+    """A Service.
 
-    Where the agent is the runtime too, its stop ends all containers and says so in the statuses: they get 0.4 s after
-    SIGTERM, and 0.7 s in all. What has not ended by then is killed by the runtime's own stop. `outlive`: the runtime is
-    another process, so containers go on, and each pod has a worker that waits for it. `abandon(uid)`: who makes
-    something for the pod gets PodIsEnding. `network()`: why the runtime has no network for pods, "" where it has one.
+    Where the agent is the runtime too, its stop ends all containers and writes that into the statuses: they get 0.4 s
+    after SIGTERM, and 0.7 s in all. The runtime's own stop kills those that have not ended by then. `outlive`: the
+    runtime is another process, so containers go on, and each pod has a worker that waits for it.
     """
 
     name = "pod loop"
 
     def __init__(
         self,
-        inbox: WorkQueue,
-        pods: Pods,
-        runtime: StoppableRuntime,
-        statuses: Statuses,
-        prober: ProbeWorkers,
-        hooks: HookRunner,
+        work_queue: WorkQueue,
+        parts: LoopParts,
         *,
-        liveness: Callable[[str], Result | None],
-        startup: Callable[[str], Result | None],
-        source_synced: Callable[[], bool],
         host: Host,
-        nodes: Nodes,
         semantics: Semantics,
         outlive: bool = False,
-        record: Record = record_nothing,
-        abandon: Callable[[str], None] = lambda _uid: None,
-        network: Callable[[], str] = lambda: "",
-        wall: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
-        random: Callable[[], float] = random_module.random,
+        clocks: Clocks = REAL,
     ) -> None:
-        self._inbox = inbox
-        self._pods = pods
-        self._runtime = runtime
-        self._statuses = statuses
-        self._prober = prober
-        self._liveness, self._startup = liveness, startup
-        self._abandon, self._network = abandon, network
+        pods, runtime, statuses, record = parts.pods, parts.runtime, parts.statuses, parts.record
+        wall, monotonic = clocks.wall, clocks.monotonic
+        self._work_queue = work_queue
+        self._pods, self._runtime, self._statuses = pods, runtime, statuses
+        self._prober, self._liveness, self._startup = parts.prober, parts.liveness, parts.startup
+        self._abandon, self._network, self._record = parts.abandon, parts.network, record
         self._host = host
         self._semantics = semantics
-        self._wall, self._monotonic, self._random, self._record = wall, monotonic, random, record
-        self._ender = Ender(runtime, hooks, record=record)
-        self._starter = Starter(runtime, hooks, wall=wall, monotonic=monotonic, record=record, semantics=semantics)
+        self._wall, self._monotonic, self._random = wall, monotonic, clocks.random
+        self._ender = Ender(runtime, parts.hooks, record=record)
+        self._starter = Starter(
+            runtime, parts.hooks, wall=wall, monotonic=monotonic, record=record, semantics=semantics
+        )
         self._states: dict[str, PodState] = {}
         self._admission = AdmissionOrder(
             pods,
             runtime,
             statuses,
             self._states,
-            nodes=nodes,
+            nodes=parts.nodes,
             semantics=semantics,
             record=record,
             again=lambda uid: self._wake_in(uid, RETRY_S),
         )
-        self._housekeeper = Housekeeper(
-            inbox, pods, runtime, statuses, prober, self._states, source_synced=source_synced, wall=wall
-        )
+        self._housekeeper = Housekeeper(work_queue, parts, self._states, wall)
         self._due = Dues()
         self._workers = Workers(self._work) if outlive else None
         self._next_housekeeping = 0.0
@@ -106,7 +90,7 @@ class PodLoop:
             "pod-loop",
             self.turn,
             stuck_after_s=STUCK_AFTER_S,
-            unblock=lambda: inbox.put(""),
+            unblock=lambda: work_queue.put(""),
             at_end=self._end_everything,
             monotonic=monotonic,
         )
@@ -125,7 +109,7 @@ class PodLoop:
     def turn(self) -> float:
         """Waits for something to do, at most until the next due time, and does it; wants to be called again at once."""
         due = self._due.first(self._next_housekeeping)
-        self.sync_pods(self._inbox.take(due - self._monotonic()))
+        self.sync_pods(self._work_queue.take(due - self._monotonic()))
         return 0.0
 
     def sync_pods(self, uids: set[str]) -> None:
@@ -169,7 +153,7 @@ class PodLoop:
         if known:
             self._due.end(uid)
         if self._workers is not None:
-            self._inbox.put("")  # the loop may sleep for longer
+            self._work_queue.put("")  # the loop may sleep for longer
 
     def _attempt(self, uid: str) -> None:
         try:
@@ -205,7 +189,7 @@ class PodLoop:
         if state is None:
             if pod is None:
                 self._housekeeper.clear_away(uid)
-            return  # one that has just come is in the inbox
+            return  # one that has just come is in the work_queue
         if state.removed:
             pod = None  # what is there is a new pod, whose turn comes when this one has ended
         if pod is not None:
@@ -301,7 +285,7 @@ class PodLoop:
         if done.failed:
             self._retry(state.pod.uid, done.backoffs_s)
         if done.made:
-            self._inbox.put(state.pod.uid)
+            self._work_queue.put(state.pod.uid)
         elif state.starts.errors != errors:
             self._statuses.set_pod_status(state.pod, self._generate(state))
 
@@ -354,7 +338,7 @@ class PodLoop:
         self._due.forget(uid)
         del self._states[uid]
         for waiting in self._pods.uids() - self._states.keys() if state.pod.static else ():
-            self._inbox.put(waiting)
+            self._work_queue.put(waiting)
 
     def _generate(self, state: PodState, *, pod_is_terminal: bool = False) -> PodStatus:
         pod = state.pod

@@ -52,11 +52,11 @@ def test_the_runtime_of_the_settings(tmp_path: Path) -> None:
     ],
 )
 def test_pl54_a_full_channel_counts_with_the_gate_evented_pleg(gates: str, expected: str, tmp_path: Path) -> None:
-    node, inbox = section(tmp_path, f", featureGates: {gates}"), WorkQueue()
+    node, work_queue = section(tmp_path, f", featureGates: {gates}"), WorkQueue()
     assert node.cri is not None
-    ran = in_runtime(node, node.cri, inbox, chosen("current", node.feature_gates.items()))
+    ran = in_runtime(node, node.cri, work_queue, chosen("current", node.feature_gates.items()))
     before = ran.events_full()
-    while inbox.deliver(PodEvent("p", EventType.DIED)):
+    while work_queue.deliver(PodEvent("p", EventType.DIED)):
         pass
     full = ran.events_full()
     ran.runtime.stop()
@@ -204,7 +204,7 @@ def test_n93_which_features_the_node_declares(semantics: Semantics, expected: ob
     ],
 )
 def test_with_the_gate_evented_pleg(answers: list[str] | str, expected: object, tmp_path: Path) -> None:
-    runtime, inbox = Runtime(tmp_path), WorkQueue()
+    runtime, work_queue = Runtime(tmp_path), WorkQueue()
     pods = [
         {"id": uid, "metadata": {"name": uid, "namespace": "ns", "uid": uid}, "labels": {LABEL_OWNER: owner}}
         for uid, owner in (("ours", "n"), ("theirs", "m"))
@@ -218,16 +218,16 @@ def test_with_the_gate_evented_pleg(answers: list[str] | str, expected: object, 
     runtime.start()
     node = section(tmp_path, ", featureGates: {EventedPLEG: true}", runtime.socket)
     assert node.cri is not None
-    ran = in_runtime(node, node.cri, inbox, chosen("current", node.feature_gates.items()))
+    ran = in_runtime(node, node.cri, work_queue, chosen("current", node.feature_gates.items()))
     assert ran.events.evented
     try:
         ran.events.turn()
-        inbox.take(0.0)  # what was there when we came
+        work_queue.take(0.0)  # what was there when we came
         (reads,) = ran.told
         reads.start()
         seen: list[str] = []
         if expected == (True, ["ours"]):
-            wait_until(lambda: seen.extend(inbox.take(0.1)) or seen, lambda: seen, timeout_s=60)
+            wait_until(lambda: seen.extend(work_queue.take(0.1)) or seen, lambda: seen, timeout_s=60)
         else:
             wait_until(lambda: ran.events.turn() >= 0 and not ran.events.evented, "it is given up", timeout_s=60)
         assert expected == (ran.events.evented, seen)

@@ -147,7 +147,7 @@ def test_who_tells_never_waits_and_a_stop_neither() -> None:
     recorder = Recorder(api, "node-1")
     recorder.start()
     recorder.record(unhealthy("first"))
-    wait_until(lambda: recorder._inbox.empty(), timeout_s=20)
+    wait_until(lambda: recorder._work_queue.empty(), timeout_s=20)
     begun = time.monotonic()
     for number in range(QUEUED_MAX + 50):
         recorder.record(unhealthy(f"text {number}"))

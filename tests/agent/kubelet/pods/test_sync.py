@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from agent.kernel.clocks import Clocks
+from agent.kubelet.pods.interfaces import LoopParts
 from agent.kubelet.pods.sync import PodLoop
 from agent.kubelet.pods.work_queue import WorkQueue
 from agent.kubelet.runtime.base import StartError
@@ -42,7 +44,7 @@ class Node:
     def __init__(self, max_pods: int = 110, semantics: Semantics | None = None) -> None:
         semantics = semantics or Semantics()
         self.clock, self.wall = Clock(NOW), Clock(NOW)
-        self.inbox = WorkQueue()
+        self.work_queue = WorkQueue()
         self.pods = Pods()
         self.runtime = FakeRuntime(self.wall)
         self.prober = FakeProber()
@@ -55,22 +57,24 @@ class Node:
         self.asked = 0
         self.statuses = StatusManager(None, self.pods, lambda uid: self.loop.could_run(uid), semantics, wall=self.wall)
         self.loop = PodLoop(
-            self.inbox,
-            self.pods,
-            self.runtime,
-            self.statuses,
-            self.prober,
-            self.hooks,
-            liveness=self.liveness.get,
-            startup=self.startup.get,
-            source_synced=lambda: True,
+            self.work_queue,
+            LoopParts(
+                pods=self.pods,
+                runtime=self.runtime,
+                statuses=self.statuses,
+                prober=self.prober,
+                hooks=self.hooks,
+                liveness=self.liveness.get,
+                startup=self.startup.get,
+                source_synced=lambda: True,
+                nodes=self,
+                record=lambda event: self.told.append(
+                    (event.about.field_path, event.type, event.reason, event.message)
+                ),
+            ),
             host=Host("127.0.1.1"),
-            nodes=self,
             semantics=semantics,
-            record=lambda event: self.told.append((event.about.field_path, event.type, event.reason, event.message)),
-            wall=self.wall,
-            monotonic=self.clock,
-            random=lambda: self.random,
+            clocks=Clocks(wall=self.wall, monotonic=self.clock, random=lambda: self.random),
         )
 
     def known_node(self) -> model.Node:
@@ -82,22 +86,22 @@ class Node:
 
     def put(self, pod: Pod) -> None:
         self.pods[pod.uid] = pod
-        self.inbox.put(pod.uid)
+        self.work_queue.put(pod.uid)
         self.settle()
 
     def end(self, name: str, exit_code: int = 0, uid: str = "uid-1") -> None:
         self.runtime.end(name, exit_code)
-        self.inbox.put(uid)
+        self.work_queue.put(uid)
         self.settle()
 
     def remove(self, uid: str = "uid-1") -> None:
         del self.pods[uid]
-        self.inbox.put(uid)
+        self.work_queue.put(uid)
         self.settle()
 
     def settle(self) -> None:
         for _ in range(5):
-            self.loop.sync_pods(self.inbox.take(0.0))
+            self.loop.sync_pods(self.work_queue.take(0.0))
 
     def after(self, seconds: float) -> None:
         self.clock.time += seconds
@@ -187,7 +191,7 @@ def test_a_container_that_cannot_start_says_why(node: Node) -> None:
 def test_a_failed_liveness_probe_kills_once_and_restarts(node: Node) -> None:
     node.put(POD)
     node.liveness["fake://1"] = Result.FAILURE
-    node.inbox.put("uid-1")
+    node.work_queue.put("uid-1")
     node.settle()
     assert [("c", 30)] == node.runtime.stopped
     node.end("c", 143)
@@ -202,7 +206,7 @@ def test_what_happens_to_a_container_is_told(node: Node) -> None:
     node.put(POD)
     assert MADE == node.told
     node.liveness["fake://1"] = Result.FAILURE
-    node.inbox.put("uid-1")
+    node.work_queue.put("uid-1")
     node.settle()
     assert [WHERE, "Normal", "Killing"] == list(node.told[2][:3])
     assert node.told[2][3].startswith("Container c failed liveness probe")
@@ -343,7 +347,7 @@ def test_a_housekeeping_that_fails_once_does_not_end_the_loop(node: Node, monkey
     node.loop.start()
     assert failed.wait(30)
     node.pods["uid-1"] = POD
-    node.inbox.put("uid-1")
+    node.work_queue.put("uid-1")
     wait_until(lambda: node.status() is not None, "the pod is synced")
     node.loop.stop()
 
@@ -358,7 +362,7 @@ def test_stop_returns_within_a_second_while_the_runtime_hangs(node: Node, monkey
     monkeypatch.setattr(node.runtime, "prepare_pod", hang)
     node.loop.start()
     node.pods["uid-1"] = POD
-    node.inbox.put("uid-1")
+    node.work_queue.put("uid-1")
     assert entered.wait(30)
     stopping = threading.Thread(target=node.loop.stop)
     stopping.start()

@@ -54,7 +54,7 @@ def test_am7_the_newest_node_is_read_once_for_all_pods_of_a_turn(node: Node) -> 
     for number in range(20):
         uid = f"u{number}"
         node.pods[uid] = make_pod("c", uid=uid, name=uid, placement=ON_B)
-        node.inbox.put(uid)
+        node.work_queue.put(uid)
     node.settle()
     assert ({PodPhase.FAILED}, 1) == ({node.status(f"u{number}").phase for number in range(20)}, node.asked)
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agent.cri.calls import PodIsEnding
+from agent.kernel.clocks import Clocks
+from agent.kubelet.pods.interfaces import LoopParts
 from agent.kubelet.pods.sync import PodLoop
 from agent.kubelet.runtime.base import StartError
 from agent.kubelet.status.generate import Host
@@ -27,23 +29,25 @@ class Cut(Node):
         super().__init__()
         self.network = NO_NETWORK
         self.loop = PodLoop(
-            self.inbox,
-            self.pods,
-            self.runtime,
-            self.statuses,
-            self.prober,
-            FakeHooks(),
-            liveness=self.liveness.get,
-            startup=self.startup.get,
-            source_synced=lambda: True,
+            self.work_queue,
+            LoopParts(
+                pods=self.pods,
+                runtime=self.runtime,
+                statuses=self.statuses,
+                prober=self.prober,
+                hooks=FakeHooks(),
+                liveness=self.liveness.get,
+                startup=self.startup.get,
+                source_synced=lambda: True,
+                nodes=self,
+                network=lambda: self.network,
+                record=lambda event: self.told.append(
+                    (event.about.field_path, event.type, event.reason, event.message)
+                ),
+            ),
             host=Host("127.0.1.1"),
-            nodes=self,
             semantics=Semantics(),
-            network=lambda: self.network,
-            record=lambda event: self.told.append((event.about.field_path, event.type, event.reason, event.message)),
-            wall=self.wall,
-            monotonic=self.clock,
-            random=lambda: self.random,
+            clocks=Clocks(wall=self.wall, monotonic=self.clock, random=lambda: self.random),
         )
 
 

@@ -31,7 +31,7 @@ def test_a_pod_that_is_not_known_yet_is_left_alone_until_it_is() -> None:
     node.put(POD)
     assert ([], None) == (node.runtime.started, node.status())
     node.runtime.ready = lambda _uid: True
-    node.inbox.put(POD.uid)
+    node.work_queue.put(POD.uid)
     node.settle()
     assert [("c", 0)] == node.runtime.started
 
@@ -41,7 +41,7 @@ def test_a_pod_that_cannot_be_inspected_is_one_line_and_is_tried_again(caplog: p
     node.put(POD)
     look = node.runtime.pod
     go_away(node, POD.uid)
-    node.inbox.put(POD.uid)
+    node.work_queue.put(POD.uid)
     node.settle()
     (record,) = (record for record in caplog.records if record.levelno >= logging.WARNING)
     assert ("pod not synced", "runtime away", None) == (record.message, record.error, record.exc_info)

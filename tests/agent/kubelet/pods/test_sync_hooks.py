@@ -32,7 +32,7 @@ def node() -> Node:
 
 
 def looked_at(node: Node) -> None:
-    node.inbox.put("uid-1")
+    node.work_queue.put("uid-1")
     node.settle()
 
 

@@ -43,7 +43,7 @@ def test_sp32_its_mirror_shows_how_it_ends(node: Node) -> None:
 
 def test_sp33_a_changed_file_is_another_pod_that_waits_for_the_end_of_the_first(node: Node) -> None:
     del node.pods["uid-1"]
-    node.inbox.put("uid-1")
+    node.work_queue.put("uid-1")
     node.put(NEWER)
     assert ([("c", 0)], False) == (node.runtime.started, node.loop.could_run("uid-2"))
     node.end("c", 143)

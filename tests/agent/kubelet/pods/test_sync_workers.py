@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from agent.cri.calls import PodIsEnding
+from agent.kernel.clocks import Clocks
+from agent.kubelet.pods.interfaces import LoopParts
 from agent.kubelet.pods.sync import PodLoop
 from agent.kubelet.runtime.base import StartError
 from agent.processes.command import RuntimeUnavailable
@@ -26,23 +28,23 @@ class Apart(Node):
         one = self.loop
         self.abandoned = threading.Event()
         self.loop = PodLoop(
-            self.inbox,
-            self.pods,
-            self.runtime,
-            self.statuses,
-            self.prober,
-            self.hooks,
-            liveness=self.liveness.get,
-            startup=self.startup.get,
-            source_synced=lambda: True,
+            self.work_queue,
+            LoopParts(
+                pods=self.pods,
+                runtime=self.runtime,
+                statuses=self.statuses,
+                prober=self.prober,
+                hooks=self.hooks,
+                liveness=self.liveness.get,
+                startup=self.startup.get,
+                source_synced=lambda: True,
+                nodes=self,
+                abandon=self.abandon,
+            ),
             host=one._host,
-            nodes=self,
             semantics=one._semantics,
             outlive=True,
-            abandon=self.abandon,
-            wall=self.wall,
-            monotonic=self.clock,
-            random=lambda: self.random,
+            clocks=Clocks(wall=self.wall, monotonic=self.clock, random=lambda: self.random),
         )
 
     def abandon(self, _uid: str) -> None:
@@ -50,7 +52,7 @@ class Apart(Node):
 
     def settle(self) -> None:
         for _ in range(5):
-            self.loop.sync_pods(self.inbox.take(0.0))
+            self.loop.sync_pods(self.work_queue.take(0.0))
             wait_until(lambda: not self.loop._workers._busy, timeout_s=PATIENT_S)
 
 
@@ -81,8 +83,8 @@ def test_pw7_a_pod_whose_sandbox_is_being_made_keeps_no_other_waiting(node: Apar
     node.runtime.prepare_pod = slow
     for uid in ("slow", "quick"):
         node.pods[uid] = make_pod("c", uid=uid, name=uid)
-        node.inbox.put(uid)
-    node.loop.sync_pods(node.inbox.take(0.0))
+        node.work_queue.put(uid)
+    node.loop.sync_pods(node.work_queue.take(0.0))
     wait_until(lambda: "quick" in node.runtime.pods and node.runtime.pods["quick"].running, timeout_s=PATIENT_S)
     assert "slow" not in node.runtime.pods
     assert node.loop._workers is not None
@@ -97,7 +99,7 @@ def test_pw8_of_pods_that_come_at_once_no_more_are_taken_than_there_is_room_for(
     for number in range(40):
         uid = f"u{number}"
         node.pods[uid] = make_pod("c", uid=uid, name=uid)
-        node.inbox.put(uid)
+        node.work_queue.put(uid)
     node.settle()
     phases = [node.status(f"u{number}").phase for number in range(40)]
     assert (5, 35) == (phases.count(PodPhase.RUNNING), phases.count(PodPhase.FAILED))
@@ -167,7 +169,7 @@ def test_pw8_the_oldest_are_taken_first() -> None:
     for number in range(20):
         uid = f"u{number}"
         node.pods[uid] = make_pod("c", uid=uid, name=uid, created_at=1000.0 - number)
-    node.inbox.put("u3")
+    node.work_queue.put("u3")
     node.settle()
     assert {"u17", "u18", "u19"} == set(node.runtime.pods)
 
@@ -178,11 +180,11 @@ def test_pw8_one_of_which_it_is_not_known_what_the_runtime_has_is_not_overtaken(
     node.runtime.ready = lambda uid: uid in known
     for at, uid in enumerate(("old", "young")):
         node.pods[uid] = make_pod("c", uid=uid, name=uid, created_at=float(at))
-        node.inbox.put(uid)
+        node.work_queue.put(uid)
     node.settle()
     assert node.runtime.started == []
     known.add("old")
-    node.inbox.put("old")
+    node.work_queue.put("old")
     node.settle()
     assert {"old"} == set(node.runtime.pods)
 
@@ -223,7 +225,7 @@ def test_pw14_a_pod_that_is_to_end_waits_for_nothing_that_is_being_made_for_it(n
     node.pods.pop(pod.uid)
     if ended is not None:
         node.pods[pod.uid] = ended
-    node.inbox.put(pod.uid)
+    node.work_queue.put(pod.uid)
     node.settle()
     assert (["uid-1"], [], False) == (node.runtime.stopped_pods, node.told, node.loop.could_run("uid-1"))
 
