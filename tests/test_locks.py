@@ -10,8 +10,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDS_GRPC = {
-    *(f"agent.cri.{name}" for name in ("api_pb2", "client", "configs", "convert", "reader", "runtime", "writer")),
-    *(f"agent.plugins.{name}" for name in ("api_pb2", "client")),
+    *(f"agent.cri.{name}" for name in ("api_pb2", "client", "convert", "reader")),
+    *(f"agent.kubelet.runtime.{name}" for name in ("cri_configs", "cri_runtime", "cri_writer")),
+    *(f"agent.kubelet.plugins.{name}" for name in ("api_pb2", "client")),
     *(f"agent.podsapi.{name}" for name in ("api_pb2", "client", "convert")),
 }
 

@@ -21,14 +21,15 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from agent.checks.catalogue import CheckSpec
-from agent.checks.events import Events
 from agent.checks.health import NodeHealth, log_text, node_health
+from agent.checks.kernel_events import KernelEvents
+from agent.checks.schedule import Turns, Why
 from agent.checks.state import CheckState, CheckStatus, Finding, Shown, missed_runs, next_status, overdue
-from agent.checks.turns import Turns, Why
-from agent.model import Result
+from agent.kernel.clocks import Clocks
 from agent.processes.command import kill_running, reap_orphans
-from agent.ration import Ration
+from agent.processes.rate_limit import RateLimit
 from agent.wire.condition import REASON_STARTING
+from agent.wire.model import Result
 from component.loop import Loop
 
 log = logging.getLogger(__name__)
@@ -70,12 +71,12 @@ class CheckEngine:
         self._monotonic = monotonic
         self._random = random
         self._logged: object = None
-        self._lines = Ration(LINES, LINE_S)
+        self._lines = RateLimit(LINES, LINE_S)
         self._loop = Loop("checks", self._turn, stuck_after_s=STALLED_S, join_limit_s=0.0, monotonic=monotonic)
         self._lock = threading.Lock()  # _wanted
         self._wanted: tuple[CheckSpec, ...] | None = None
         self._gone: tuple[CheckStatus, ...] = ()  # that closed the node, until the new ones have said something
-        self._events = Events() if _any_told(specs) else None
+        self._events = KernelEvents() if _any_told(specs) else None
         self._workers = [
             self._worker(spec, (index + 1) / len(specs), restored.get(spec.name)) for index, spec in enumerate(specs)
         ]
@@ -88,8 +89,8 @@ class CheckEngine:
     def _worker(
         self, spec: CheckSpec, phase: float, restored: CheckStatus | None = None, before: "_Worker | None" = None
     ) -> "_Worker":
-        clocks = (self._wall, self._monotonic, self._random)
-        return _Worker(spec, self._loop.wake, *clocks, phase, restored, self._events, before)
+        clocks = Clocks(self._wall, self._monotonic, self._random)
+        return _Worker(spec, self._loop.wake, clocks, phase, restored, self._events, before)
 
     def start(self) -> None:
         for loop in self._loops:
@@ -158,7 +159,7 @@ class CheckEngine:
         """In the engine's thread. Where no thread can be had everything stays as it was."""
         before = {worker.spec.name: worker for worker in self._workers}
         if self._events is None and _any_told(specs):
-            self._events = Events()
+            self._events = KernelEvents()
         workers, started = list[_Worker](), list[_Worker]()
         try:
             if self._events is not None:
@@ -199,12 +200,10 @@ class _Worker:
         self,
         spec: CheckSpec,
         changed: Callable[[], None],
-        wall: Callable[[], float],
-        monotonic: Callable[[], float],
-        random: Callable[[], float],
+        clocks: Clocks,
         phase: float,
         restored: CheckStatus | None,
-        events: Events | None,
+        events: KernelEvents | None,
         before: "_Worker | None" = None,
     ) -> None:
         self.spec = spec
@@ -219,16 +218,15 @@ class _Worker:
             stuck_after_s=STALLED_S,
             join_limit_s=0.0,
             at_end=spec.close,
-            monotonic=monotonic,
+            monotonic=clocks.monotonic,
         )
         self.took_s: float | None = None
         self._changed = changed
-        self._wall = wall
-        self._monotonic = monotonic
-        self._status = restored or CheckStatus(spec.name, spec.severity, since=wall())
+        self._wall, self._monotonic = clocks.wall, clocks.monotonic
+        self._status = restored or CheckStatus(spec.name, spec.severity, since=clocks.wall())
         self._found = CheckState.STARTING  # by the last run
         self._running_since: float | None = None  # monotonic
-        self._turns = Turns(spec.period_s, phase, spec.doubts, random)
+        self._turns = Turns(spec.period_s, phase, spec.doubts, clocks.random)
         self._events = events
 
     def status(self, monotonic: float, wall: float) -> CheckStatus:

@@ -9,9 +9,7 @@ restarted agent need not wait for an API server.
 
 import contextlib
 import logging
-import random as random_module
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +19,7 @@ import msgspec
 
 from agent.checks.peer_policies import stopping_peers, stopping_services
 from agent.checks.peers import Peer, peers_of
+from agent.kernel.clocks import REAL, Clocks
 from agent.wire.endpoint_slice import EndpointSlice
 from agent.wire.network_policy import NetworkPolicy
 from component.loop import Loop
@@ -85,8 +84,7 @@ class PeerList:
         port: int,
         every_s: float,
         copy: Path | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
-        random: Callable[[], float] = random_module.random,
+        clocks: Clocks = REAL,
     ) -> None:
         self.now = Known()
         self._connect = connect
@@ -97,8 +95,7 @@ class PeerList:
         self._port = port
         self._every_s = every_s
         self._copy = copy
-        self._monotonic = monotonic
-        self._random = random
+        self._monotonic, self._random = clocks.monotonic, clocks.random
         self._names: list[str] = []
         self._read_at = -AGAIN_S
         self._saved: _Copy | None = None

@@ -1,5 +1,5 @@
 """The network ports that sysfs shows: interfaces, and ports of InfiniBand and RoCE. Read by a child process, see
-`elsewhere`, as a driver may hang: so it needs the standard library alone, and what it gives is lists and texts.
+`subprocess_reader`, as a driver may hang: so it needs the standard library alone, and what it gives is lists and texts.
 
 A port has the name of its interface (`eth0`), or of its device and number (`mlx5_0/1`).
 """

@@ -1,5 +1,6 @@
-"""Calls that are made for one pod. A pod that is to end waits for none of them: whoever pulls its image, or makes its
-sandbox, is told at once. As a kubelet cancels the sync of a pod that becomes terminating (UpdatePod of pod_workers.go).
+"""Calls for one pod, which are cancelled when the pod must end: it waits neither for its image nor for its sandbox.
+
+As a kubelet cancels the sync of a pod that becomes terminating (UpdatePod of pod_workers.go).
 """
 
 import threading
@@ -7,11 +8,15 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from agent.runtime.base import PodIsEnding
+from agent.processes.command import RuntimeUnavailable
+
+
+class PodIsEnding(RuntimeUnavailable):
+    """A call for a pod is given up, because the pod must end."""
 
 
 class Calls:
-    """Any thread may call. Once they were ended there are no more."""
+    """Any thread may call. After `end` there are no more calls."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

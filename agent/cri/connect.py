@@ -1,16 +1,7 @@
-"""A reader of the socket that is given, or a runtime that writes to it."""
+"""Opens the socket of a container runtime for reading; loads gRPC."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from agent import rpc
+from agent.cri import rpc
 from agent.cri.base import CONTAINERD_SOCKET, CriError, Reader, Trouble
-from agent.cri.guard import KubeletGuard
-
-if TYPE_CHECKING:
-    from agent.cri.runtime import CriRuntime
-
-REQUEST_S = 120.0  # a kubelet's runtimeRequestTimeout
 
 
 def connect(socket: str = CONTAINERD_SOCKET, *, deadline_s: float = 5.0, may_exec: bool = False) -> Reader:
@@ -24,18 +15,3 @@ def connect(socket: str = CONTAINERD_SOCKET, *, deadline_s: float = 5.0, may_exe
     except ImportError as e:
         raise CriError("connect", socket, Trouble.NO_PACKAGES, e) from None
     return CriReader(Client(grpc, socket, deadline_s=deadline_s, most_bytes=LIGHT_BYTES), may_exec=may_exec)
-
-
-def connect_runtime(
-    socket: str, *, owner: str, host_ip: str, logs: Path, guard: KubeletGuard, deadline_s: float = REQUEST_S
-) -> "CriRuntime":
-    """As `connect`, to run pods: they are marked as the owner's, and nobody else's are seen."""
-    try:
-        (grpc,) = rpc.load("grpc")
-        from agent.cri.client import Client
-        from agent.cri.runtime import CriRuntime
-        from agent.cri.writer import CriWriter
-    except ImportError as e:
-        raise CriError("connect", socket, Trouble.NO_PACKAGES, e) from None
-    writer = CriWriter(Client(grpc, socket, deadline_s=deadline_s), owner=owner)
-    return CriRuntime(writer, host_ip=host_ip, logs=logs, guard=guard)

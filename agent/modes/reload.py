@@ -1,4 +1,4 @@
-"""The configuration file while the agent runs: what was changed there holds without a restart, as far as it can.
+"""Reads the configuration file again while the agent runs, and applies what can change without a restart.
 
 Looked at every two seconds, and at once at SIGHUP. The path is followed anew each time, so a ConfigMap's volume, which
 swaps a link, is seen. A change counts when the file has been the same at two looks: half of a file that is being
@@ -18,8 +18,8 @@ import msgspec
 from agent import settings as reader
 from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
-from agent.modes.surroundings import Around
-from agent.node_settings import HealthPodsSection, without_checks, without_health_pods
+from agent.modes.pod_network import Around
+from agent.opinion.settings import HealthPodsSection, without_checks, without_health_pods
 from agent.settings import Settings
 from component.lifecycle import Service, StartFailed
 from component.loop import Loop

@@ -19,14 +19,12 @@ Guarantees:
 
 import logging
 import math
-import random
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.ration import Ration
+from agent.kernel.clocks import REAL, Clocks
+from agent.processes.rate_limit import RateLimit
 from agent.wire.condition import (
     REASON_STARTING,
     REASON_TERMINATING,
@@ -101,18 +99,14 @@ class ConditionPublisher:
         speaker: str = SPEAKER_POD,
         farewell: bool = True,
         not_before: float = 0.0,
-        wall: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
-        random: Callable[[], float] = random.random,
+        clocks: Clocks = REAL,
     ) -> None:
         self._client = client
         self._path = paths.pod_status(namespace, pod_name)
         self._uid = pod_uid
         self._speaker = speaker
         self._farewell = farewell
-        self._wall = wall
-        self._monotonic = monotonic
-        self._random = random
+        self._wall, self._monotonic, self._random = clocks.wall, clocks.monotonic, clocks.random
         self._lock = threading.Lock()  # what publish() and turn() share: _wanted and the times
         self._writing = threading.Lock()  # one write at a time
         self._loop = Loop(
@@ -121,7 +115,7 @@ class ConditionPublisher:
             stuck_after_s=STUCK_S,
             error_pause_s=BUG_PAUSE_S,
             join_limit_s=STOP_JOIN_S,
-            monotonic=monotonic,
+            monotonic=clocks.monotonic,
         )
         self._wanted: Condition | None = None
         self._written: Condition | None = None
@@ -132,7 +126,7 @@ class ConditionPublisher:
         self._retry_due_at = not_before
         self._replied_at = -math.inf  # monotonic
         self._backoff = RETRY
-        self._changes = Ration(CHANGES, CHANGE_S)
+        self._changes = RateLimit(CHANGES, CHANGE_S)
         self.gone = False
         self.silenced = False  # the other agent speaks for this pod
         self.writes = 0

@@ -1,16 +1,14 @@
-"""What outlives a restart of the agent: the states of the checks, so that a healthy node does not close with it, and
-what pods were granted, and what probes have found.
+"""Files that survive a restart of the agent, so that a healthy node does not close with it.
 
-    wire  states of checks to bytes and back; pure
-    file  the file they are in: read once at the start, replaced as a whole
-    granted  the same for the resources that pods were granted
-    results  and for what probes have found, where containers outlive the agent
-    whole  what both of these write: a file that is replaced as a whole
-    sealed  and what is in it: a version, a checksum; pure
+    check_states          the states of the checks: read at the start, replaced as a whole
+    check_states_format   those states to bytes and back; pure
+    results               mode kubelet over the CRI: the results of probes
+    atomic_file           a file that is replaced as a whole
+    checksummed           its content: a version and a checksum; pure
 
-Guaranteed: a file that is corrupt or foreign is ignored, with one line, one of checks also where it is of another boot
-or too old, and of one of probes that is too old the failures that end a container; a disk that cannot be written costs
-the memory and nothing else; a check whose settings have changed starts anew.
+Guaranteed: a corrupt or foreign file is ignored, with one line. So are states of checks from another boot or too old,
+and failures of old probe results that would end a container. A disk that cannot be written costs the saved state and
+nothing else; a check whose settings have changed starts again.
 
 Imported by `modes` only.
 """

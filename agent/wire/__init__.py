@@ -1,20 +1,27 @@
-"""Kubernetes JSON to `agent.model` and back.
+"""Kubernetes JSON to the agent's model and back, and the model itself.
 
-    pod        Pod: spec and metadata, read only
-    manifest   of a static pod: read, with its name, uid and annotations
-    documents  YAML and JSON as the kubelet reads its manifests
-    placement  of its spec what it asks of its node
-    status     PodStatus: read, and written with the fields that Go writes
-    node       Node: its labels, taints, pod CIDRs and status, alike
-    lease      Lease: a new one, and renewals that keep what others wrote
-    event      what creates an Event, and counts it again
-    token      mode node, TokenRequest: asked for, and what was given
-    endpoint_slice, network_policy  read only: which nodes have an agent, and what stops packets between agents
-    condition  modes pod and node, our one condition: read from a reply, written as a patch; loads none of the others
+    model             pods, containers, probes, statuses: frozen, no JSON
+    placement_model   what a pod asks of its node, and taints; pure
+    containers        what a container runtime knows of a pod; pure
+    semantics         which kubelet is reproduced: profile, feature gates, fixes; pure
+    histogram         durations, counted by upper bounds; pure
+    setting_types     types of settings that several rooms have; pure
+    yaml_lines        the line of a YAML file that a key is on; pure
+    pod               Pod: spec and metadata, read only
+    placement         what a pod's spec asks of its node
+    manifest          the manifest of a static pod, with its name, uid and annotations
+    documents         YAML and JSON as the kubelet reads its manifests
+    status            PodStatus: read, and written with the fields that Go writes
+    node              Node: labels, taints, pod CIDRs, addresses, capacity, conditions and the rest of its status
+    lease             Lease: a new one, and renewals that keep the fields of others
+    event             creates an Event, and counts it again
+    token             TokenRequest: the request and its reply
+    endpoint_slice    EndpointSlice, read only: which nodes have an agent
+    network_policy    NetworkPolicy, read only: what stops packets between agents
+    condition         the condition on a health pod: read from a reply, written as a patch
 
-Guaranteed: fields we do not model survive a merge (`PodStatus.extra`); a wrong type raises msgspec.DecodeError and
-nothing else. Keys are spelled here and nowhere else, but for those few that `status.patch` merges by.
+Guaranteed: fields that are not modelled survive a merge (`PodStatus.extra`); a wrong type raises msgspec.DecodeError
+and nothing else. Keys are spelled here only, but for those few that `kubelet.status.patch` merges by.
 
-Imported by `checks`, `events`, `identity`, `opinion`, `pods`, `status`, `node`, `report` and `modes`; imports `model`
-and `kube` only.
+Imported by every room above it; imports `kube` and `component` only.
 """

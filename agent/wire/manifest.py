@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from agent.model import Pod, PodStatus, RestartPolicy
 from agent.wire.documents import DocumentError, document
+from agent.wire.model import Pod, PodStatus, RestartPolicy
 from agent.wire.pod import (
     ANNOTATION_CONFIG_HASH,
     ANNOTATION_CONFIG_MIRROR,
@@ -91,6 +91,7 @@ class _Spec(msgspec.Struct, rename="camel"):
     resource_claims: list[_Named] = []
     init_containers: list[_Container] = []
     containers: list[_Container] = []
+    ephemeral_containers: list[Any] = []
     volumes: list[_Volume] = []
 
 
@@ -131,6 +132,8 @@ def static_pod(data: bytes, path: str, node_name: str, seen: str) -> StaticPod:
     grace_s = 1 if pod.termination_grace_period_s < 0 else pod.termination_grace_period_s  # as Convert_v1_PodSpec
     pod = replace(pod, status=PodStatus(), termination_grace_period_s=grace_s)
     _check(pod)
+    if spec.ephemeral_containers:
+        raise ManifestError("invalid pod: spec.ephemeralContainers: not for a new pod")
     if referred := next(_references(spec), ""):
         raise ManifestError(f"static pods may not reference {referred}")
     return StaticPod(pod, manifest)
@@ -184,8 +187,6 @@ def _check(pod: Pod) -> None:
             raise ManifestError(f"invalid pod: metadata.labels: {key[:100]}: {value[:100]} is no label")
     if not pod.containers:
         raise ManifestError("invalid pod: spec.containers: missing, allowed: at least one container")
-    if pod.ephemeral_containers:
-        raise ManifestError("invalid pod: spec.ephemeralContainers: not for a new pod")
     if not isinstance(pod.restart_policy, RestartPolicy):
         raise ManifestError(f"invalid pod: spec.restartPolicy: {pod.restart_policy}, allowed: Always, OnFailure, Never")
     names: set[str] = set()

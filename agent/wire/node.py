@@ -1,4 +1,8 @@
-"""Node: Kubernetes JSON <-> model. What is written are the labels, addresses and conditions that we own."""
+"""Node: Kubernetes JSON <-> model.
+
+Written are labels, taints and pod CIDRs of a new Node, and of its status the fields that a kubelet owns: addresses,
+capacity, allocatable, conditions, nodeInfo, images, daemon endpoints, runtime handlers and volumes in use.
+"""
 
 import json
 from collections.abc import Mapping
@@ -6,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from agent import model
-from agent.placement import Taint
+from agent.wire import model
+from agent.wire.placement_model import Taint
 from kube.contract import CONDITION_READY
 from kube.objects import BareMeta, Condition
 from kube.times import format_time, parse_time

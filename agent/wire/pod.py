@@ -1,11 +1,11 @@
-"""Kubernetes JSON -> the agent's Pod; its status is read by `status`."""
+"""Reads Kubernetes JSON into the agent's Pod; `wire.status` reads its status."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from agent import model
+from agent.wire import model
 from agent.wire.placement import PlacementSpec, Resources, placement, resources
 from agent.wire.status import Int32, Int64, parse_status
 from kube.objects import ObjectMeta
@@ -139,7 +139,6 @@ class _Container(msgspec.Struct, rename="camel"):
     stdin: bool = False
     stdin_once: bool = False
     tty: bool = False
-    target_container_name: str = ""  # of an ephemeral one: whose processes it sees
     resources: Resources | None = None
     env_from: list[msgspec.Raw] | None = None
     volume_mounts: list[_Mount] | None = None
@@ -155,7 +154,6 @@ class _Spec(PlacementSpec, rename="camel"):
     node_name: str = ""
     containers: list[_Container] | None = None
     init_containers: list[_Container] | None = None
-    ephemeral_containers: list[_Container] | None = None
     restart_policy: str = ""
     readiness_gates: list[_Gate] | None = None
     termination_grace_period_seconds: Int64 | None = None
@@ -216,7 +214,6 @@ def pod_from_object(obj: PodObject) -> model.Pod:
         node_name=spec.node_name,
         containers=tuple(_container(c) for c in spec.containers or ()),
         init_containers=tuple(_container(c) for c in spec.init_containers or ()),
-        ephemeral_containers=tuple(_container(c) for c in spec.ephemeral_containers or ()),
         restart_policy=_restart_policy(spec.restart_policy or model.RestartPolicy.ALWAYS),
         readiness_gates=tuple(gate.condition_type for gate in spec.readiness_gates or ()),
         labels=meta.labels or {},
@@ -298,7 +295,6 @@ def _beyond_container(wire: _Container) -> tuple[str, ...]:
         "envFrom": wire.env_from,
         "hostPort": any(port.host_port for port in wire.ports or ()),
         "securityContext": wire.security_context,
-        "targetContainerName": wire.target_container_name,
         "volumeDevices": wire.volume_devices,
         "volumeMounts": any(mount.mount_path != SERVICE_ACCOUNT_FOLDER for mount in wire.volume_mounts or ()),
     }

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from agent import model
+from agent.wire import model
 from kube.times import format_time, parse_time
 
 Json = dict[str, Any]
@@ -70,7 +70,6 @@ class _Status(msgspec.Struct, rename="camel"):
     start_time: str | None = None
     container_statuses: list[_ContainerStatus] | None = None
     init_container_statuses: list[_ContainerStatus] | None = None
-    ephemeral_container_statuses: list[_ContainerStatus] | None = None
     qos_class: str = ""
     observed_generation: Int64 = 0
 
@@ -95,7 +94,6 @@ def parse_status(raw: bytes) -> model.PodStatus:
         start_time=parse_time(wire.start_time),
         container_statuses=_container_statuses(wire.container_statuses),
         init_container_statuses=_container_statuses(wire.init_container_statuses),
-        ephemeral_container_statuses=_container_statuses(wire.ephemeral_container_statuses),
         qos_class=wire.qos_class,
         observed_generation=wire.observed_generation,
         extra=extra,
@@ -122,8 +120,6 @@ def write_status(status: model.PodStatus) -> Json:
         json["containerStatuses"] = [_write_container(s) for s in status.container_statuses]
     if status.init_container_statuses:
         json["initContainerStatuses"] = [_write_container(s) for s in status.init_container_statuses]
-    if status.ephemeral_container_statuses:
-        json["ephemeralContainerStatuses"] = [_write_container(s) for s in status.ephemeral_container_statuses]
     _put(json, "qosClass", status.qos_class)
     _put(json, "observedGeneration", status.observed_generation)
     return json

@@ -9,19 +9,19 @@ import pytest
 
 from agent.checks.builtin.kernel_log import _kept
 from agent.identity.token import BoundToken
-from agent.node.lease import LeaseKeeper
+from agent.kernel.clocks import Clocks
+from agent.kubelet.node.lease import LeaseKeeper
+from agent.kubelet.runtime.process import ProcessRuntime
 from agent.opinion.kubelet import KubeletWatch, PortAnswer
 from agent.report.condition import ConditionPublisher
-from agent.runtime.base import RuntimePod
-from agent.runtime.process import ProcessRuntime
-from agent.store.granted import GrantedFile
+from agent.wire.containers import RuntimePod
 from kube.client import Dated
 from kube.errors import CredentialsInvalid, MalformedReply
 from kube.listing import ListerWatcher
 from kube.objects import UNREADABLE
+from tests.agent.kubelet.runtime.test_process import CIDR
 from tests.agent.opinion.test_pods import PodObject
 from tests.agent.report.test_condition import TRUE
-from tests.agent.runtime.test_process import CIDR
 from tools.kit.clock import Clock
 
 DEEP = b"[" * 100_000
@@ -32,7 +32,6 @@ NO_TEXT = {
     "lease": b'{"spec": {"renewTime": "\xff"}}',
     "sandbox": b'{"ip": "\xff", "host_network": false}',
     "position": b'{"boot_id": "\xff"}',
-    "granted": b'{"version": 1, "checksum": 0, "data": "\xff"}',
     "list": b'{"kind": "PodList", "metadata": {"resourceVersion": "\xff"}}',
 }
 
@@ -80,7 +79,11 @@ def test_a_token(deep: bool) -> None:
 def test_a_pod_that_was_written(deep: bool, caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock(1000.0)
     publisher = ConditionPublisher(
-        Server(bad("pod", deep=deep)), namespace="n", pod_name="p", pod_uid="u", monotonic=clock, random=lambda: 0.5
+        Server(bad("pod", deep=deep)),
+        namespace="n",
+        pod_name="p",
+        pod_uid="u",
+        clocks=Clocks(monotonic=clock, random=lambda: 0.5),
     )
     publisher.publish(TRUE)
     for _ in range(5):
@@ -98,7 +101,7 @@ def test_a_lease(deep: bool) -> None:
         lease_limit_s=24.0,
         on_change=lambda: None,
         ask=lambda _: PortAnswer(True, ""),
-        monotonic=clock,
+        clocks=Clocks(monotonic=clock),
     )
     for _ in range(3):
         clock.time += watch.turn()
@@ -163,7 +166,6 @@ def test_an_instance_that_cannot_be_told_of_is_passed_over(
 @pytest.mark.parametrize(
     ("name", "read", "expected"),
     [
-        pytest.param("granted", lambda path: GrantedFile(path).of("u"), None, id="what pods were granted"),
         pytest.param(
             "position", lambda path: _kept(str(path), "b").sequence, -1, id="how far the kernel's log was read"
         ),

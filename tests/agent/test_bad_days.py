@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from agent.node.lease import LeaseKeeper
-from agent.node.registration import NodeReporter
-from agent.runtime.base import ContainerPhase, StartError
-from agent.runtime.process import ProcessRuntime
+from agent.kernel.clocks import Clocks
+from agent.kubelet.node.lease import LeaseKeeper
+from agent.kubelet.node.registration import NodeReporter
+from agent.kubelet.runtime.base import StartError
+from agent.kubelet.runtime.process import ProcessRuntime
+from agent.wire.containers import ContainerPhase
 from component.lifecycle import StartFailed
 from kube.client import Client
-from tests.agent.node.test_facts import FACTS
-from tests.agent.runtime.test_process import CIDR, POD, shell
+from tests.agent.kubelet.node.test_facts import FACTS
+from tests.agent.kubelet.runtime.test_process import CIDR, POD, shell
 from tools.fakes.api_server import FakeApiServer
 from tools.kit.clock import Clock
 from tools.kit.waiting import wait_until
@@ -106,7 +108,9 @@ def api() -> Iterator[FakeApiServer]:
 def test_a_step_of_the_clock_neither_changes_the_node_nor_stops_its_lease(api: FakeApiServer, step_s: float) -> None:
     client, wall, monotonic = Client(api.connection(), user_agent="test", attempts=1), Clock(WALL), Clock(100.0)
     try:
-        reporter = NodeReporter(client, FACTS, list, update_s=10, wall=wall, monotonic=monotonic, random=lambda: 0.5)
+        reporter = NodeReporter(
+            client, FACTS, list, update_s=10, clocks=Clocks(wall=wall, monotonic=monotonic, random=lambda: 0.5)
+        )
         lease = LeaseKeeper(client, FACTS.name, duration_s=40, wall=wall, monotonic=monotonic, random=lambda: 0.5)
         reporter.turn()
         lease.turn()

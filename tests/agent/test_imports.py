@@ -66,7 +66,8 @@ def test_only_what_is_used_is_imported(more: str, expected: str) -> None:
 GRPC_SCRIPT = """
 import sys
 from pathlib import Path
-from agent import rpc, settings
+from agent import settings
+from agent.cri import rpc
 from agent.modes import kubelet, node
 from kube.auth import Connection, NoToken
 text = "mode: kubelet\\nkubelet: {{nodeName: n, podCIDR: 127.20.1.0/24, rootDir: {folder}}}"

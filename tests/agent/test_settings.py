@@ -351,15 +351,9 @@ def test_what_becomes_of_an_unknown_check_is_keep_or_close() -> None:
             id="a gate that there is not",
         ),
         pytest.param(
-            "featureGates: {NodeDeclaredFeatures: false}",
-            "kubelet.featureGates.RestartAllContainersOnContainerExits: is on without NodeDeclaredFeatures, ",
-            id="a gate that needs the declaration of features",
-        ),
-        pytest.param(
-            "featureGates: {ContainerRestartRules: false}",
-            "kubelet.featureGates.RestartAllContainersOnContainerExits: is on without ContainerRestartRules, "
-            "allowed: both on, or this one off",
-            id="one that needs the other",
+            "featureGates: {RestartAllContainersOnContainerExits: true}",
+            "kubelet.featureGates.RestartAllContainersOnContainerExits: is no gate of ours",
+            id="a gate whose feature is not reproduced",
         ),
     ],
 )

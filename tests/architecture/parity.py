@@ -18,7 +18,7 @@ CELL = re.compile(r"\| ([A-Z]{1,2}\d[-A-Z\d]*) \| ")
 LINTER = re.compile(r"# (?:ruff: )?noqa.*")  # the linter's rules have names of the same shape
 KERNEL = re.compile(r"Mounting V\d")  # so have its words of a file system
 TEST_NAME = re.compile(r"test((?:_[a-z]{1,2}1?\d{1,2})+)_")
-OPEN = ("*Not built", "*Not covered")
+OPEN = ("*Not built", "*Not covered", "*Not reproduced")
 # The rows of docs/reliability.md are other ones, which only these name. tests/tools/soak/test_rows.py checks them.
 SCORECARD = ("tools/soak/", "tools/chaos/", "tests/tools/soak/", "tests/tools/chaos/")
 COMPARED = "tools/differential/targets/"
@@ -76,7 +76,7 @@ def rows(document: Path = DOCUMENT) -> list[tuple[str, str]]:
 
 def state(row: str, line: str) -> str:
     if any(word in line for word in OPEN):
-        return "not covered"
+        return "not reproduced" if OPEN[-1] in line else "not covered"
     tests = held().get(row, [])
     return "compared" if tests and all(name.startswith(COMPARED) for name in tests) else "held" if tests else "unheld"
 

@@ -103,7 +103,7 @@ def listed(line: str) -> set[str]:
 
 
 def documented_rooms() -> dict[str, str]:
-    """By path, as "agent/probe" or "agent/model": what the picture of the rooms says of it."""
+    """By path, as "agent/probe" or "agent/settings": what the picture of the rooms says of it."""
     picture = re.sub(r"\n {10,}", " ", section("Rooms").split("```")[1])  # a long line goes on in the next
     rooms: dict[str, str] = {}
     top = ""
@@ -133,9 +133,10 @@ ROOMS = documented_rooms()
 
 
 def folders() -> list[str]:
-    """Each package, and each folder in it."""
+    """Each package, each folder in it, and each folder of the reproduced kubelet."""
     found = [path.parent for package in PACKAGES for path in (ROOT / package).rglob("__init__.py")]
-    return [str(path.relative_to(ROOT)) for path in found if len(path.relative_to(ROOT).parts) <= 2]
+    names = [str(path.relative_to(ROOT)) for path in found]
+    return [name for name in names if name.count("/") < 2 or name.startswith("agent/kubelet/")]
 
 
 @pytest.mark.parametrize("folder", sorted(folders()))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.prober import decide
-from tests.agent.status import test_phase
+from agent.kubelet.prober import decide
+from tests.agent.kubelet.status import test_phase
 from tests.architecture import parity
 from tests.architecture.parity import ids
 
@@ -105,7 +105,8 @@ def test_the_rows_of_doprobe_are_the_same_in_the_docstring_and_in_the_document()
 def test_the_phases_of_the_document_are_those_of_the_test() -> None:
     tested = dict(re.findall(r"^PH(\d+) (\w+: .*-> \w+)", test_phase.ROWS, re.MULTILINE))
     expected = {f"PH{row}": (line.partition(":")[0], line.rpartition(" ")[2]) for row, line in tested.items()}
-    cells = {row: line.strip("| ").split(" | ") for row, line in rows() if row.startswith("PH")}
+    ours = [(row, line) for row, line in rows() if row.startswith("PH") and parity.OPEN[-1] not in line]
+    cells = {row: line.strip("| ").split(" | ") for row, line in ours}
     assert expected == {row: (policy, phase) for row, (_, policy, _, phase) in cells.items()}
 
 

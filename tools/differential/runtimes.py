@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
 from tools.differential.worlds import Json, maybe
 
 STATES = ("running", "running", "running", "exited", "exited", "created", "unknown")
@@ -15,9 +15,7 @@ def draw_runtime(random: Random, pod: Json, wall: float, *, known: float = 0.8) 
     """Containers newest first, as a kubelet's cache has them. `known`: how likely a container of the pod is there."""
     spec = pod["spec"]
     sandboxes = _sandboxes(random, pod)
-    names = [
-        c["name"] for c in (*spec.get("initContainers", ()), *spec["containers"], *spec.get("ephemeralContainers", ()))
-    ]
+    names = [c["name"] for c in (*spec.get("initContainers", ()), *spec["containers"])]
     containers: list[Json] = []
     for place, name in enumerate(names):
         if maybe(random, known):

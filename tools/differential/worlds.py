@@ -56,7 +56,7 @@ def draw_container(random: Random, name: str, *, init: bool) -> Json:
 
 
 def draw_rule(random: Random) -> Json:
-    rule: Json = {"action": random.choice(("Restart", "Restart", "RestartAllContainers", "Other"))}
+    rule: Json = {"action": random.choice(("Restart", "Restart", "Restart", "Other"))}
     if maybe(random, 0.95):
         codes = {"operator": random.choice(("In", "In", "NotIn", "Other"))}
         rule["exitCodes"] = {**codes, "values": random.sample((0, 1, 2, 137), random.randint(0, 2))}
@@ -73,8 +73,6 @@ def draw_pod(random: Random, uid: str = "u") -> Json:
     if inits:
         spec["initContainers"] = inits
     if maybe(random, 0.15):
-        spec["ephemeralContainers"] = [{"name": n} for n in "xy"[: random.randint(1, 2)]]
-    if maybe(random, 0.15):
         spec["readinessGates"] = [
             {"conditionType": n} for n in random.sample(("gate/x", "gate/y"), random.randint(1, 2))
         ]
@@ -90,7 +88,7 @@ def draw_state(random: Random, wall: float) -> Json:
         return {"running": {"startedAt": text_time(wall - random.choice((0, 0, 1, 2, 3, 9, 10, 11, 12, 30, -1, -2)))}}
     if kind < 0.8:
         code = random.choice((0, 0, 1, 2, 137))
-        reason = random.choice(("Completed", "Error", "", "RestartingAllContainers"))
+        reason = random.choice(("Completed", "Error", ""))
         return {"terminated": {"exitCode": code, "reason": reason}}
     if kind < 0.95:
         return {"waiting": {"reason": random.choice(("ContainerCreating", "PodInitializing", ""))}}
@@ -137,21 +135,14 @@ CONDITIONS = (
     "ContainersReady",
     "Initialized",
     "PodScheduled",
-    "AllContainersRestarting",
     "DisruptionTarget",
-    "PodResizePending",
-    "PodResizeInProgress",
     "gate/x",
     "gate/y",
     "foreign",
 )
 
 
-STATUSES = (
-    ("containerStatuses", "containers"),
-    ("initContainerStatuses", "initContainers"),
-    ("ephemeralContainerStatuses", "ephemeralContainers"),
-)
+STATUSES = (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers"))
 
 
 def draw_status(random: Random, pod: Json, wall: float) -> Json:

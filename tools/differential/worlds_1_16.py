@@ -9,9 +9,8 @@ _LATER = ("restartPolicy", "restartPolicyRules")
 
 
 def pod_of_1_16(pod: Json) -> Json:
-    """No sidecars, so no probes of init containers; no rules of restarts; no ephemeral containers."""
-    spec = {key: value for key, value in pod["spec"].items() if key != "ephemeralContainers"}
-    spec["containers"] = [_without(c, _LATER) for c in spec["containers"]]
+    """No sidecars, so no probes of init containers; no rules of restarts."""
+    spec = {**pod["spec"], "containers": [_without(c, _LATER) for c in pod["spec"]["containers"]]}
     if "initContainers" in spec:
         spec["initContainers"] = [_without(c, (*_LATER, *_PROBES)) for c in spec["initContainers"]]
     made = {**pod, "spec": spec}
@@ -21,8 +20,8 @@ def pod_of_1_16(pod: Json) -> Json:
 
 
 def status_of_1_16(status: Any) -> Any:
-    """No observedGeneration, neither of the status nor of a condition; no ephemeral containers."""
-    made = _without(status, ("observedGeneration", "ephemeralContainerStatuses"))
+    """No observedGeneration, neither of the status nor of a condition."""
+    made = _without(status, ("observedGeneration",))
     if "conditions" in made:
         made["conditions"] = [_without(c, ("observedGeneration",)) for c in made["conditions"]]
     return made

@@ -3,7 +3,7 @@
 import itertools
 from dataclasses import replace
 
-from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
 
 
 class FakeRuntime:
@@ -65,10 +65,6 @@ class FakeRuntime:
                 )
                 others = tuple(c for c in pod.containers if c.id != newest.id)
                 self.pods[uid] = replace(pod, containers=(*others, ended))
-
-    def remove_container(self, container_id):
-        for uid, pod in self.pods.items():
-            self.pods[uid] = replace(pod, containers=tuple(c for c in pod.containers if c.id != container_id))
 
     def stop_pod(self, uid):
         self.stopped_pods.append(uid)

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from agent.model import Container, Pod
 from agent.processes.command import Completed, RuntimeUnavailable
-from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.model import Container, Pod
 
 SUCCEEDED = Completed(0, b"", b"")
 KILLED = 137
@@ -85,9 +85,6 @@ class VirtualRuntime:
             )
 
         self._change(lambda pod: tuple(map(stopped, pod.containers)))
-
-    def remove_container(self, container_id: str) -> None:
-        self._change(lambda pod: tuple(one for one in pod.containers if one.id != container_id))
 
     def stop_pod(self, uid: str) -> None:
         """Its address is its own until it is removed."""

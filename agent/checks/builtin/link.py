@@ -48,11 +48,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from agent.checks.elsewhere import Elsewhere, NoAnswerError
 from agent.checks.ports import ports_in
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
-from agent.keys import NonEmpty
+from agent.checks.subprocess_reader import NoAnswerError, SubprocessReader
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 DOC = "network ports have a link, are fast enough, do not flap, and have few errors; in the host's network namespace"
@@ -120,7 +120,7 @@ class Check:
         self._monotonic = monotonic
         with_speed = settings.min_gbps is not None
         where = f"{settings.sys}/class/net"
-        self._look = Elsewhere(ports_in, settings.sys, list(settings.ports), with_speed, where=where)
+        self._look = SubprocessReader(ports_in, settings.sys, list(settings.ports), with_speed, where=where)
         self._histories: Mapping[str, History] = {}
 
     def __call__(self) -> Finding:

@@ -33,15 +33,15 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from agent.checks.contents import names_and_owners_in, owners_in
-from agent.checks.elsewhere import Elsewhere, NoAnswerError, Patience
 from agent.checks.executables import pod_network
+from agent.checks.file_contents import names_and_owners_in, owners_in
 from agent.checks.networks import BrokenError
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
+from agent.checks.subprocess_reader import NoAnswerError, Patience, SubprocessReader
 from agent.cri.base import CriError, Reader
-from agent.keys import NonEmpty
 from agent.processes.command import RuntimeUnavailable
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 DOC = "enough addresses are free for new pods, where `host-local` gives them out"
@@ -131,10 +131,10 @@ class Check:
         self._settings = settings
         self._timeout_s = timeout_s
         self._deadline_s = PART_OF_TIMEOUT * timeout_s
-        self._configuration = Elsewhere(pod_network, settings.conf_dir, where=settings.conf_dir)
+        self._configuration = SubprocessReader(pod_network, settings.conf_dir, where=settings.conf_dir)
         self._folder = ""  # of the two below
-        self._both: Elsewhere | None = None
-        self._owners: Elsewhere | None = None
+        self._both: SubprocessReader | None = None
+        self._owners: SubprocessReader | None = None
         self._connect = connect or _connected
         self._wall = wall
         self._reader: Reader | None = None
@@ -163,16 +163,16 @@ class Check:
             return e.finding
         return judged(name, sets, used, settings, leaks)
 
-    def _looks(self, folder: str) -> tuple[Elsewhere, Elsewhere]:
+    def _looks(self, folder: str) -> tuple[SubprocessReader, SubprocessReader]:
         """At the names in the folder and who owns them, and again at who owns them."""
         if self._both is None or self._owners is None or folder != self._folder:
             self._folder = folder
             at_most = 0 if self._settings.socket is None else OWNERS_LIMIT
-            self._both = Elsewhere(names_and_owners_in, folder, at_most, where=folder)
-            self._owners = Elsewhere(owners_in, folder, where=folder)
+            self._both = SubprocessReader(names_and_owners_in, folder, at_most, where=folder)
+            self._owners = SubprocessReader(owners_in, folder, where=folder)
         return self._both, self._owners
 
-    def _leaks(self, found: Owners | None, owners: Elsewhere, patience: Patience) -> Leaks:
+    def _leaks(self, found: Owners | None, owners: SubprocessReader, patience: Patience) -> Leaks:
         """The files before the list, and again after it: whoever goes meanwhile gives back its address first."""
         if self._settings.socket is None:
             return Leaks()

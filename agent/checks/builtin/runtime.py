@@ -34,10 +34,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from agent.checks.elsewhere import Elsewhere, NoAnswerError
 from agent.checks.executables import network_name
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
+from agent.checks.subprocess_reader import NoAnswerError, SubprocessReader
 from agent.cri.base import (
     CONTAINERD_SOCKET,
     NETWORK_READY,
@@ -48,9 +48,9 @@ from agent.cri.base import (
     Trouble,
     Version,
 )
-from agent.keys import NonEmpty
 from agent.processes.command import RuntimeUnavailable
-from agent.runtime.base import RuntimePod
+from agent.wire.containers import RuntimePod
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 DOC = "the container runtime answers each call in time, and says that it and its network are ready"
@@ -83,7 +83,7 @@ class Check:
         self._timeout_s = timeout_s
         self._connect = connect or _connected
         conf_dir = settings.conf_dir
-        self._configuration = None if conf_dir is None else Elsewhere(network_name, conf_dir, where=conf_dir)
+        self._configuration = None if conf_dir is None else SubprocessReader(network_name, conf_dir, where=conf_dir)
         self._reader: Reader | None = None
         # Of several sockets the one that has answered first is looked at from then on, there or not.
         self._socket = settings.socket if isinstance(settings.socket, str) else ""

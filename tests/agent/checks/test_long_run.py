@@ -16,17 +16,18 @@ import pytest
 
 from agent import settings
 from agent.checks.catalogue import KINDS, check_spec
-from agent.checks.changes import Changes
 from agent.checks.engine import CheckEngine
-from agent.checks.events import Events
-from agent.checks.routes import Routes
+from agent.checks.kernel_events import KernelEvents
 from agent.checks.state import CheckState, Finding, Severity
 from agent.checks.surroundings import Surroundings
-from agent.model import ProbeType
-from agent.prober.manager import ProberManager
-from agent.prober.results import Results
-from agent.semantics import Semantics
+from agent.kernel.clocks import Clocks
+from agent.kernel.inotify import FolderWatch
+from agent.kernel.netlink import RouteWatch
+from agent.kubelet.prober.manager import ProberManager
+from agent.kubelet.prober.results import Results
+from agent.wire.model import ProbeType
 from agent.wire.pod import parse_pod
+from agent.wire.semantics import Semantics
 from tests.agent.checks.builtin import (
     test_certificates,
     test_connection_tables,
@@ -341,8 +342,8 @@ def test_each_kind_is_tried_here() -> None:
 
 def test_the_news_of_the_kernel_are_read_by_one_descriptor(tmp_path: Path) -> None:
     """Routes and folders: each look follows what it finds, again and again."""
-    folder, clock, events = tmp_path / "folder", Clock(0.0), Events()
-    changes, routes = Changes((str(folder),)), Routes()
+    folder, clock, events = tmp_path / "folder", Clock(0.0), KernelEvents()
+    changes, routes = FolderWatch((str(folder),)), RouteWatch()
 
     def turn() -> None:
         folder.mkdir() if not folder.exists() else folder.rmdir()
@@ -374,14 +375,10 @@ def test_pods_that_come_and_go_leave_no_probe_behind() -> None:
     manager = ProberManager(
         get_pod_status=lambda _uid: None,
         probe=lambda *_of: None,
-        readiness=results[ProbeType.READINESS],
-        liveness=results[ProbeType.LIVENESS],
-        startup=results[ProbeType.STARTUP],
         semantics=Semantics(),
-        wall=clock,
-        monotonic=clock,
-        random=lambda: 0.0,
         start_wall=0.0,
+        clocks=Clocks(wall=clock, monotonic=clock, random=lambda: 0.0),
+        results=results,
     )
 
     def turn() -> None:

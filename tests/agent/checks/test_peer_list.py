@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent.checks.peer_list import PAGE, PeerList, Source
+from agent.kernel.clocks import Clocks
 from agent.wire.endpoint_slice import Endpoint, EndpointConditions, EndpointSlice
 from agent.wire.network_policy import NetworkPolicy
 from kube.errors import CredentialsInvalid, Forbidden, NotFound, Unreachable
@@ -72,8 +73,7 @@ def listed(
         port=9375,
         every_s=300.0,
         copy=copy,
-        monotonic=clock or Clock(),
-        random=lambda: 0.0,
+        clocks=Clocks(monotonic=clock or Clock(), random=lambda: 0.0),
     )
 
 

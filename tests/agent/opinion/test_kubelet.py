@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from agent.kernel.clocks import Clocks
 from agent.opinion.kubelet import KubeletWatch, PortAnswer, pleg_finding
 from kube import errors
 from tools.kit.clock import Clock
@@ -30,8 +31,7 @@ class Scene:
             not_before=not_before,
             on_change=self.changed,
             ask=lambda _: PortAnswer(self.port_well, "connection refused"),
-            monotonic=self.clock,
-            random=lambda: 0.5,
+            clocks=Clocks(monotonic=self.clock, random=lambda: 0.5),
         )
 
     def get(self, path: str, *, deadline_s: float | None = None, query: Mapping[str, str]) -> bytes:

@@ -8,6 +8,7 @@ import time
 import msgspec
 import pytest
 
+from agent.kernel.clocks import Clocks
 from agent.report.condition import CHANGES, RETRY, STARTING_HOLD_S, Condition, ConditionPublisher
 from kube import contract, errors
 from tools.kit.clock import Clock
@@ -69,9 +70,7 @@ class Scene:
             namespace="ns",
             pod_name="p",
             pod_uid=UID,
-            wall=lambda: 1_700_000_000 + self.clock(),
-            monotonic=self.clock,
-            random=lambda: 0.5,
+            clocks=Clocks(wall=lambda: 1_700_000_000 + self.clock(), monotonic=self.clock, random=lambda: 0.5),
             **options,
         )
 

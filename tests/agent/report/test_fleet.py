@@ -10,7 +10,8 @@ from random import Random
 
 import pytest
 
-from agent.boot import SPREAD_S, first_pause_s
+from agent.kernel.clocks import Clocks
+from agent.modes.start_delay import SPREAD_S, first_pause_s
 from agent.report.condition import Condition, ConditionPublisher
 from kube import contract, errors
 from tools.kit.clock import Clock
@@ -54,9 +55,7 @@ class Fleet:
                 pod_name="p",
                 pod_uid="u",
                 not_before=first_pause_s(up_s, random.random(), is_first=True),
-                wall=self.clock,
-                monotonic=self.clock,
-                random=random.random,
+                clocks=Clocks(wall=self.clock, monotonic=self.clock, random=random.random),
             )
             for _ in range(agents)
         ]

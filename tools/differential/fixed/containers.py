@@ -2,7 +2,7 @@
 
 import re
 
-from tests.agent.status.test_phase import ROWS
+from tests.agent.kubelet.status.test_phase import ROWS
 from tools.differential.target import History
 from tools.differential.worlds import ODD_TIMES, START, Json
 
@@ -15,7 +15,7 @@ _STATES: dict[str, Json] = {
     "e42": {"state": "exited", "exitCode": 42, "reason": "Error"},
 }
 _NAMES = {"A": "a", "B": "b", "X": "i", "S": "j"}
-_RULE = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+_RULE = {"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}
 _PART = re.compile(r"([ABXS]) ([a-z0-9+-]+)(?:\[(\w+)\])?")
 _CELLS = re.compile(r"^(PH\d+) (\w+): (.*) -> \w+(.*)$", re.MULTILINE)
 

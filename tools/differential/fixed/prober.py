@@ -15,7 +15,6 @@ L, R, S = KINDS
 OUTCOMES = {"S": "success", "F": "failure", "E": "error", "W": "warning", "U": "unknown", "P": "panic"}
 RESTART_1 = {"action": "Restart", "exitCodes": {"operator": "In", "values": [1]}}
 RESTART_99 = {"action": "Restart", "exitCodes": {"operator": "In", "values": [99]}}
-RESTART_ALL = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
 NO_CODES = {"action": "Restart"}
 
 # (rows, sentence, script, what is not as usual): `probe` its fields, `kinds` of it, `policy` of the pod, `own` fields
@@ -90,11 +89,9 @@ ROWS: tuple[tuple[str, str, str, Json], ...] = (
         for row, told, rules in (
             ("W61", "a rule for its exit code", [RESTART_1]),
             ("W62", "a rule for another one", [RESTART_99]),
-            ("W63", "a rule to restart all", [RESTART_ALL]),
             ("W83", "a rule without exit codes, then one that matches", [NO_CODES, RESTART_1]),
         )
     ),
-    ("W65", "it waits while all restart", "waits, add, S", {"own": {"restartPolicyRules": [RESTART_ALL]}}),
     ("W66-W68", "from long before us", "runs 300 ago, add, S", {"probe": {"initialDelaySeconds": 1000}}),
     ("W69-W71", "from after our start", "runs 300 later, add, S", {"probe": {"initialDelaySeconds": 1000}}),
     (

@@ -1,7 +1,8 @@
 """What is to be done for a pod's containers, how long each has to end, and for whose end it waits.
 
 computePodActions with all it calls, setTerminationGracePeriod, killContainer with preStop hooks, terminationOrdering.
-Left out, as the agent does not model it: resizes, changed definitions of containers.
+Left out, as the agent does not reproduce it: resizes, changed definitions of containers, ephemeral containers,
+RestartAllContainers.
 """
 
 from dataclasses import replace
@@ -9,14 +10,14 @@ from random import Random
 
 import msgspec
 
-from agent.events.event import Event
-from agent.model import Pod, PodStatus, Result
-from agent.pods.actions import Inputs, Kill, pod_actions, waits_for
-from agent.pods.ending import Ender, PodEnds
-from agent.pods.hooks import Hook
-from agent.runtime.base import ContainerPhase, RuntimePod
-from agent.semantics import Semantics
+from agent.kubelet.events.event import Event
+from agent.kubelet.pods.actions import Inputs, Kill, pod_actions, waits_for
+from agent.kubelet.pods.ending import Ender, PodEnds
+from agent.kubelet.pods.hooks import Hook
+from agent.wire.containers import ContainerPhase, RuntimePod
+from agent.wire.model import Pod, PodStatus, Result
 from agent.wire.pod import parse_pod
+from agent.wire.semantics import Semantics
 from agent.wire.status import parse_status
 from tools.differential import worlds
 from tools.differential.runtimes import draw_runtime, runtime_pod
@@ -47,7 +48,6 @@ class ActionsTarget:
             "runtime": runtime,
             "liveness": {i: maybe(random, 0.6) for i in ids if maybe(random, 0.5)},
             "startup": {i: maybe(random, 0.7) for i in ids if maybe(random, 0.7)},
-            "restartAll": maybe(random, 0.05),
             "hooks": {
                 c["name"]: {"takes": random.choice((0, 0.5, 1, 1.5, 18.5, 1e6)), "fails": maybe(random, 0.3)}
                 for c in (*spec["containers"], *spec.get("initContainers", ()))
@@ -67,7 +67,6 @@ class ActionsTarget:
                 lambda container_id: RESULTS.get(history["liveness"].get(container_id)),
                 lambda container_id: RESULTS.get(history["startup"].get(container_id)),
                 semantics,
-                restart_all=history.get("restartAll", False),
             )
         )
         up = [c for c in runtime.containers if c.phase is ContainerPhase.RUNNING]
@@ -76,7 +75,6 @@ class ActionsTarget:
             "killPod": made.kill_pod,
             "createSandbox": made.create_sandbox,
             "init": [start.container.name for start in made.init_starts],
-            "ephemeral": [start.container.name for start in made.ephemeral_starts],
             "start": [start.container.name for start in made.starts],
             "kill": [
                 {
@@ -87,7 +85,6 @@ class ActionsTarget:
                 }
                 for k in sorted(made.kills, key=lambda kill: kill.instance.id)
             ],
-            "reset": [{"id": r.instance.id, "kill": r.kill} for r in made.removals],
             "ends": {
                 c.name: _Killing(replace(runtime, containers=(c,)), history["hooks"].get(c.name, AT_ONCE)).of_all(pod)
                 for c in up

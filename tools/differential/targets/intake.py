@@ -6,16 +6,18 @@ from typing import Any
 
 import msgspec
 
-from agent.model import Node, NodeStatus, PodPhase
-from agent.pods.inbox import Inbox
-from agent.pods.source import PodTable
-from agent.pods.state import Stage
-from agent.pods.sync import PodLoop
-from agent.semantics import Semantics
-from agent.status.conditions import is_terminal
-from agent.status.generate import Host
-from agent.status.manager import StatusManager
+from agent.kernel.clocks import Clocks
+from agent.kubelet.pods.interfaces import LoopParts
+from agent.kubelet.pods.source import PodTable
+from agent.kubelet.pods.state import Stage
+from agent.kubelet.pods.sync import PodLoop
+from agent.kubelet.pods.work_queue import WorkQueue
+from agent.kubelet.status.conditions import is_terminal
+from agent.kubelet.status.generate import Host
+from agent.kubelet.status.manager import StatusManager
+from agent.wire.model import Node, NodeStatus, PodPhase
 from agent.wire.pod import PodObject
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.target import Answers, History
 from tools.differential.worlds import Json, maybe, text_time
@@ -63,29 +65,29 @@ class _Scene:
         self._made = 0
         self._node = Node(name="n", status=NodeStatus(allocatable={"pods": str(capacity)}))
         clock = Clock(worlds.START)
-        self._inbox = Inbox()
-        self._table = PodTable(self._inbox.put, semantics)
+        self._work_queue = WorkQueue()
+        self._table = PodTable(self._work_queue.put, semantics)
         self._runtime = FakeRuntime(clock)
         client: Any = None  # nothing is written
         self._statuses = StatusManager(
             client, self._table, lambda uid: self._loop.could_run(uid), semantics, wall=clock
         )
         self._loop = PodLoop(
-            self._inbox,
-            self._table,
-            self._runtime,
-            self._statuses,
-            FakeProber(),
-            FakeHooks(),
-            liveness=lambda _id: None,
-            startup=lambda _id: None,
-            source_synced=lambda: True,
+            self._work_queue,
+            LoopParts(
+                pods=self._table,
+                runtime=self._runtime,
+                statuses=self._statuses,
+                prober=FakeProber(),
+                hooks=FakeHooks(),
+                liveness=lambda _id: None,
+                startup=lambda _id: None,
+                source_synced=lambda: True,
+                nodes=self,
+            ),
             host=Host("192.168.0.1"),
-            nodes=self,
             semantics=semantics,
-            wall=clock,
-            monotonic=clock,
-            random=lambda: 0.0,
+            clocks=Clocks(wall=clock, monotonic=clock, random=lambda: 0.0),
         )
         self._loop._next_housekeeping = float("inf")  # where the history says so
 
@@ -105,7 +107,7 @@ class _Scene:
             case "ended":
                 if uid in states and states[uid].stage is Stage.TERMINATING:
                     self._runtime.end(uid, 137)
-                    self._inbox.put(uid)
+                    self._work_queue.put(uid)
             case _ if pod is None:
                 pass
             case "delete":
@@ -123,7 +125,7 @@ class _Scene:
                 del self._api[uid]
             case "sync":
                 if uid in states and not states[uid].refused:
-                    self._inbox.put(uid)
+                    self._work_queue.put(uid)
             case _:
                 raise ValueError(op)
         self._set()
@@ -148,7 +150,7 @@ class _Scene:
             [msgspec.json.decode(msgspec.json.encode(pod), type=PodObject) for pod in self._api.values()]
         )
         for _ in range(TURNS):
-            self._loop.sync_pods(self._inbox.take(0.0))
+            self._loop.sync_pods(self._work_queue.take(0.0))
 
     def _told(self) -> Json:
         told: Json = {}

@@ -2,7 +2,7 @@
 
 generateAPIPodStatus with all it calls, the status manager with all its ways in, and its batches with faults of the API
 server. The API server's copy of the pod and the one of the watch may be of different age. Left out, as the agent does
-not model it: resources.
+not reproduce it: resources, resizes, ephemeral containers, RestartAllContainers.
 """
 
 from dataclasses import replace
@@ -11,28 +11,19 @@ from typing import Any
 
 import msgspec
 
-from agent.model import ContainerWaiting, Pod, PodStatus
-from agent.pods.index import PodIndex
-from agent.semantics import Semantics
-from agent.status.conditions import (
+from agent.kubelet.pods.index import PodIndex
+from agent.kubelet.status.conditions import (
     containers_ready_condition,
     initialized_condition,
     need_to_reconcile_readiness,
     ready_condition,
 )
-from agent.status.generate import Host, Inputs, generate_status
-from agent.status.manager import StatusManager
-from agent.status.phase import pod_phase
-from agent.status.resize import (
-    NO_RESIZES,
-    backfilled,
-    of_generation,
-    with_pending,
-    with_progress,
-    without_pending,
-    without_progress,
-)
+from agent.kubelet.status.generate import Host, Inputs, generate_status
+from agent.kubelet.status.manager import StatusManager
+from agent.kubelet.status.phase import pod_phase
+from agent.wire.model import ContainerWaiting, Pod, PodStatus
 from agent.wire.pod import parse_pod
+from agent.wire.semantics import Semantics
 from agent.wire.status import parse_status, write_status
 from kube.errors import KubeError, NotFound
 from tools.differential import worlds
@@ -54,10 +45,6 @@ OPS = (
     "forget",
     "any",
 )
-# In some histories only: the more kinds of steps there are, the less often meet those that something depends on.
-RESIZES = (*OPS[:15], *["pending"] * 3, *["progress"] * 3, "no pending", "no progress", "backfill")
-# What is said of a resize that is said anew, or was said before us, which four steps by chance hardly ever show.
-ANEW = (("sync", "pending", "pending", "sync"), ("sync", "progress", "progress", "sync"), *[("backfill", "sync")] * 2)
 # The status of a static pod is compared with its mirror's: once it was written and seen.
 WRITTEN = ("sync", "batch", "watch", "batch")
 # What nobody has seen the end of, in a pod of which the API server only knows that its containers wait.
@@ -65,18 +52,12 @@ ENDED = ("sync", "terminate", "batch")
 # Another pod of its name, or none, comes between what is kept and what is written.
 OTHER = (("sync", "api", "batch"), ("sync", "api", "watch", "readiness"), ("sync", "api", "watch", "startup"))
 OTHER += (("sync", "batch", "api", "watch", "batch"), ("sync", "api", "watch", "sync"))
-# What is kept of resizes goes with the pod.
-FORGOTTEN = (
-    ("sync", "pending", "progress", "forget", "sync"),
-    ("pending", "api", "watch", "forget", "backfill", "sync"),
-)
 # A mirror that is to go is not deleted by whoever writes its status.
 GONE = ("sync", "terminate", "batch")
 FAULTS = (*[""] * 14, "get 404", "get 500", "patch 404", "patch 500", "delete 404", "delete 500")
 ENDS = ("terminate", "terminate", "batch", "batch", "sync", "watch")
 STATIC = {"kubernetes.io/config.source": "file"}
 MIRRORED = {**STATIC, "kubernetes.io/config.mirror": "0123"}
-ERRORS = ("", "", "Error")
 WHY = (("CrashLoopBackOff", "back-off 10s"), ("ErrImagePull", ""), ("RunContainerError", "no such command"))
 
 
@@ -101,12 +82,11 @@ class StatusTarget:
             meta = {key: value for key, value in pod["metadata"].items() if not key.startswith("deletion")}
             pod = {**pod, "metadata": {**meta, "annotations": STATIC}, "status": {"phase": "Pending"}}
         wall, steps, runtime = worlds.START, [], draw_runtime(random, pod, worlds.START)
-        ops = ENDS if ending else RESIZES if maybe(random, 0.15) else OPS
-        plan = random.choice(ANEW) if not ending and maybe(random, 0.08) else ()
+        ops, plan = ENDS if ending else OPS, tuple[str, ...]()
         if static and maybe(random, 0.4 if ending else 0.2):
             plan = GONE if ending else WRITTEN
         if not static and not plan and maybe(random, 0.08):
-            plan = random.choice((ENDED, *OTHER, *FORGOTTEN))
+            plan = random.choice((ENDED, *OTHER))
         if plan is ENDED:
             self._never_ran(random, pod)
         for number in range(len(plan) or random.choice((1, 2, 3, 4))):
@@ -152,8 +132,7 @@ class StatusTarget:
 
     def _more(self, random: Random, step: Json, pod: Json, runtime: Json) -> Json:
         spec = pod["spec"]
-        every = ("containers", "initContainers", "ephemeralContainers")
-        names = [c["name"] for key in every for c in spec.get(key, ())]
+        names = [c["name"] for key in ("containers", "initContainers") for c in spec.get(key, ())]
         match step["op"]:
             case "sync":
                 return {
@@ -176,15 +155,6 @@ class StatusTarget:
                     "all": maybe(random, 0.5),
                     "couldRun": maybe(random, 0.4),
                     "fault": random.choice(FAULTS),
-                }
-            case "pending" | "progress":
-                reasons = (
-                    ("Infeasible", "Infeasible", "Deferred", "OutOfcpu", "") if step["op"] == "pending" else ERRORS
-                )
-                return {
-                    "reason": random.choice(reasons),
-                    "message": random.choice(("", "so", "no room")),
-                    "generation": random.randint(1, 3),
                 }
         return {}
 
@@ -238,7 +208,6 @@ class Scene:
         self.step: Json = {}
         self.requests: list[Any] = []
         self.version = 0
-        self.resizes = NO_RESIZES
         self.manager = StatusManager(
             self,
             self,
@@ -250,13 +219,10 @@ class Scene:
 
     def take(self, step: Json) -> Json:
         self.step, self.requests = step, []
-        known = self.manager.versioned_status(self.uid) is not None
         said = self._take(step)
         if self.requests:
             said["requests"] = self.requests
         kept = self.manager.versioned_status(self.uid)
-        if known and kept is None:
-            self.resizes = NO_RESIZES  # they go with the status
         version = 0 if kept is None else kept.version
         if version != self.version and kept is not None:
             said |= {"version": version, "finished": kept.finished, "kept": write_status(kept.status)}
@@ -283,22 +249,6 @@ class Scene:
                 self.watched = _parsed(self.api)
                 if self.watched is not None:
                     return {"reconcile": need_to_reconcile_readiness(self.watched, self.semantics)}
-            case "pending":
-                made = with_pending(self.resizes, step["reason"], step["message"], step["generation"], step["wall"])
-                self.resizes, changed = made
-                return {"changed": changed}
-            case "progress":
-                self.resizes, generation, changed = with_progress(
-                    self.resizes, step["reason"], step["message"], step["generation"], step["wall"]
-                )
-                return {"changed": changed, "generation": generation}
-            case "no pending":
-                self.resizes = without_pending(self.resizes)
-            case "no progress":
-                self.resizes, generation = without_progress(self.resizes)
-                return {"changed": generation is not None, "generation": generation or 0}
-            case "backfill" if self.watched is not None:
-                self.resizes = backfilled(self.resizes, self.watched.status.conditions, step["wall"])
             case "any" if self.watched is not None:
                 return self._of_any(self.watched)
             case "batch":
@@ -319,7 +269,6 @@ class Scene:
         return {"phase": str(phase), "conditions": write_status(PodStatus(conditions=made))["conditions"]}
 
     def _generated(self, pod: Pod) -> PodStatus:
-        self.resizes = NO_RESIZES if self.step["terminal"] else of_generation(self.resizes, pod.generation)
         inputs = Inputs(
             pod=pod,
             runtime=runtime_pod(pod.uid, self.step["runtime"]),
@@ -329,7 +278,6 @@ class Scene:
             start_errors={name: ContainerWaiting(*why) for name, why in self.step["errors"].items()},
             pod_is_terminal=self.step["terminal"],
             wall=self.step["wall"],
-            resizes=self.resizes,
         )
         return generate_status(inputs, self._filled)
 

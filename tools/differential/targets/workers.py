@@ -14,16 +14,18 @@ from unittest.mock import patch
 
 import msgspec
 
-from agent.events.event import Event
-from agent.model import Node
-from agent.pods import workers as workers_module
-from agent.pods.inbox import Inbox
-from agent.pods.source import PodTable
-from agent.pods.state import PodState, Stage
-from agent.pods.sync import PodLoop
-from agent.semantics import Semantics
-from agent.status.generate import Host
+from agent.kernel.clocks import Clocks
+from agent.kubelet.events.event import Event
+from agent.kubelet.pods import workers as workers_module
+from agent.kubelet.pods.interfaces import LoopParts
+from agent.kubelet.pods.source import PodTable
+from agent.kubelet.pods.state import PodState, Stage
+from agent.kubelet.pods.sync import PodLoop
+from agent.kubelet.pods.work_queue import WorkQueue
+from agent.kubelet.status.generate import Host
+from agent.wire.model import Node
 from agent.wire.pod import ANNOTATION_CONFIG_SOURCE, PodObject, parse_pod
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.pod_world import HistoryProbes, HistoryStatuses, World
 from tools.differential.target import Answers, History
@@ -160,30 +162,30 @@ class _Scene:
         self._virtual = Virtual(world.clock.time)
         self._slow: dict[str, Any] = {}
         self._housed: frozenset[str] | None = None
-        self._inbox = Inbox()
-        self._table = PodTable(self._inbox.put, semantics)
+        self._work_queue = WorkQueue()
+        self._table = PodTable(self._work_queue.put, semantics)
         self._statuses = HistoryStatuses(self._table, semantics, world, lambda: self.loop)
         self._probes = HistoryProbes(world.tell)
         world.runtime.wait, world.runtime.is_orphan, world.runtime.asked = self._wait, self._is_orphan, set()
         self.loop = PodLoop(
-            self._inbox,
-            self._table,
-            world.runtime,
-            self._statuses,
-            self._probes,
-            FakeHooks(),
-            liveness=lambda _id: None,
-            startup=lambda _id: None,
-            source_synced=lambda: True,
+            self._work_queue,
+            LoopParts(
+                pods=self._table,
+                runtime=world.runtime,
+                statuses=self._statuses,
+                prober=self._probes,
+                hooks=FakeHooks(),
+                liveness=lambda _id: None,
+                startup=lambda _id: None,
+                source_synced=lambda: True,
+                nodes=self,
+                network=lambda: "container runtime network not ready" if world.no_network else "",
+                record=self._record,
+            ),
             host=Host("192.168.0.1"),
-            nodes=self,
             semantics=semantics,
             outlive=True,
-            network=lambda: "container runtime network not ready" if world.no_network else "",
-            record=self._record,
-            wall=world.clock,
-            monotonic=world.clock,
-            random=lambda: world.random,
+            clocks=Clocks(wall=world.clock, monotonic=world.clock, random=lambda: world.random),
         )
         self.loop._next_housekeeping = math.inf  # where the history says so
 
@@ -242,10 +244,10 @@ class _Scene:
                 ending = world.runtime.is_ending(uid)
                 world.runtime.exit(uid, step["code"])
                 if ending or not step["quiet"]:  # whoever ends it knows
-                    self._inbox.put(uid)
+                    self._work_queue.put(uid)
             case "sync":
                 if state is not None and not state.refused and pod is not None:
-                    self._inbox.put(uid)
+                    self._work_queue.put(uid)
             case "delete" | "fail" | "echo" | "label" | "remove":
                 if pod is not None and (not _is_static(pod) or op in ("label", "remove")):
                     self._change(pod, step)
@@ -291,8 +293,8 @@ class _Scene:
     def _settle(self) -> None:
         now = self.world.clock.time
         self._virtual.advance(now)
-        while self.loop._due.first(math.inf) <= now or self._inbox._uids:
-            self.loop.sync_pods(self._inbox.take(0.0))
+        while self.loop._due.first(math.inf) <= now or self._work_queue._uids:
+            self.loop.sync_pods(self._work_queue.take(0.0))
             self._virtual.advance(now)
 
     def _house(self) -> None:

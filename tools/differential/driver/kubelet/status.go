@@ -50,9 +50,6 @@ type statusStep struct {
 	All      bool                 `json:"all"`      // batch
 	CouldRun bool                 `json:"couldRun"` // batch
 	Fault    string               `json:"fault"`    // batch: request and what becomes of it
-	Reason   string               `json:"reason"`   // pending, progress
-	Message  string               `json:"message"`  // pending, progress
-	Generation int64              `json:"generation"` // pending, progress
 	Status   v1.PodStatus         `json:"status"`   // any: whatever it says of containers
 	Initialized bool              `json:"initialized"` // any
 }
@@ -278,18 +275,6 @@ func (s *statusScene) take(kl *Kubelet, manager keptstatus.Kept, uid types.UID) 
 		if s.watched != nil {
 			said["reconcile"] = keptstatus.NeedToReconcilePodReadiness(s.watched)
 		}
-	case "pending":
-		said["changed"] = manager.SetPodResizePendingCondition(uid, step.Reason, step.Message, step.Generation)
-	case "progress":
-		said["generation"], said["changed"] = manager.SetPodResizeInProgressCondition(uid, step.Reason, step.Message, step.Generation)
-	case "no pending":
-		manager.ClearPodResizePendingCondition(uid)
-	case "no progress":
-		said["generation"], said["changed"] = manager.ClearPodResizeInProgressCondition(uid)
-	case "backfill":
-		if s.watched != nil {
-			manager.BackfillPodResizeConditions([]*v1.Pod{s.watched})
-		}
 	case "any":
 		if s.watched != nil {
 			every := append(append([]v1.ContainerStatus(nil), step.Status.ContainerStatuses...), step.Status.InitContainerStatuses...)
@@ -320,7 +305,7 @@ func asCreated(pod *v1.Pod) *v1.Pod {
 // What the agent does not model.
 func withoutResources(status *v1.PodStatus) {
 	status.Resources, status.AllocatedResources = nil, nil
-	for _, of := range [][]v1.ContainerStatus{status.ContainerStatuses, status.InitContainerStatuses, status.EphemeralContainerStatuses} {
+	for _, of := range [][]v1.ContainerStatus{status.ContainerStatuses, status.InitContainerStatuses} {
 		for index := range of {
 			of[index].Resources, of[index].AllocatedResources = nil, nil
 		}

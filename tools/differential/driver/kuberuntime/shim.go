@@ -21,7 +21,6 @@ type actionsHistory struct {
 	Runtime    kubelet.RuntimePod `json:"runtime"`
 	Liveness   map[string]bool    `json:"liveness"` // by container id: has it passed
 	Startup    map[string]bool    `json:"startup"`
-	RestartAll bool               `json:"restartAll"`
 	Hooks      map[string]hookEnd `json:"hooks"`  // by container
 	Status     v1.PodStatus       `json:"status"` // looked at where that is mended
 }
@@ -33,20 +32,13 @@ type killed struct {
 	Hook    hookAnswer `json:"hook"`
 }
 
-type removed struct {
-	ID   string `json:"id"`
-	Kill bool   `json:"kill"`
-}
-
 type actionsAnswer struct {
 	KillPod       bool                `json:"killPod"`
 	CreateSandbox bool                `json:"createSandbox"`
 	Init          []string            `json:"init"`
-	Ephemeral     []string            `json:"ephemeral"`
 	Start         []string            `json:"start"`
 	Kill          []killed            `json:"kill"`
 	Ends          map[string]hookAnswer `json:"ends"` // of running containers, if all of the pod are to end: by name
-	Reset         []removed           `json:"reset"`
 	Waits         map[string][]string `json:"waits"` // by running container: whose end it waits for before it is ended
 }
 
@@ -108,16 +100,13 @@ func AnswerActions(raw json.RawMessage) (any, error) {
 		actuatedState:     state.NewStateMemory(nil),
 	}
 	ctx := context.Background()
-	found := m.computePodActions(ctx, pod, withEnds(status, given.Status), given.RestartAll)
+	found := m.computePodActions(ctx, pod, withEnds(status, given.Status), false)
 	said := actionsAnswer{
 		KillPod: found.KillPod, CreateSandbox: found.CreateSandbox,
-		Init: []string{}, Ephemeral: []string{}, Start: []string{}, Kill: []killed{}, Reset: []removed{}, Waits: waits(pod, status), Ends: map[string]hookAnswer{},
+		Init: []string{}, Start: []string{}, Kill: []killed{}, Waits: waits(pod, status), Ends: map[string]hookAnswer{},
 	}
 	for _, index := range found.InitContainersToStart {
 		said.Init = append(said.Init, pod.Spec.InitContainers[index].Name)
-	}
-	for _, index := range found.EphemeralContainersToStart {
-		said.Ephemeral = append(said.Ephemeral, pod.Spec.EphemeralContainers[index].Name)
 	}
 	for _, index := range found.ContainersToStart {
 		said.Start = append(said.Start, pod.Spec.Containers[index].Name)
@@ -133,12 +122,6 @@ func AnswerActions(raw json.RawMessage) (any, error) {
 		}
 	}
 	sort.Slice(said.Kill, func(i, j int) bool { return said.Kill[i].ID < said.Kill[j].ID })
-	for _, info := range found.ContainersToReset {
-		if info.containerID.IsEmpty() {
-			continue // nothing that the runtime could forget
-		}
-		said.Reset = append(said.Reset, removed{info.containerID.String(), info.kill})
-	}
 	return said, nil
 }
 

@@ -1,0 +1,13 @@
+"""The probes of containers in modes `kubelet` and `node`, as pkg/kubelet/prober.
+
+    decide    may a worker probe now, and what does a result change; pure, sixteen rows
+    prober    one probe of a container: its handler, its retries
+    worker    the loop of one pod, container and probe type
+    results   the last stable result of every container
+    manager   owns the workers; folds results into a pod's status
+
+Guaranteed: at most one worker a pod, container and type; no call waits for a probe; a probe that could not be made
+changes nothing.
+
+Imported by `opinion` and `modes`. Single probes are in `probe`; when a container may restart is in `status.restarts`.
+"""
