@@ -9,18 +9,18 @@ import pytest
 
 from agent.checks.builtin.kernel_log import _kept
 from agent.identity.token import BoundToken
-from agent.node.lease import LeaseKeeper
+from agent.kubelet.node.lease import LeaseKeeper
+from agent.kubelet.runtime.process import ProcessRuntime
 from agent.opinion.kubelet import KubeletWatch, PortAnswer
 from agent.report.condition import ConditionPublisher
-from agent.runtime.base import RuntimePod
-from agent.runtime.process import ProcessRuntime
+from agent.wire.containers import RuntimePod
 from kube.client import Dated
 from kube.errors import CredentialsInvalid, MalformedReply
 from kube.listing import ListerWatcher
 from kube.objects import UNREADABLE
+from tests.agent.kubelet.runtime.test_process import CIDR
 from tests.agent.opinion.test_pods import PodObject
 from tests.agent.report.test_condition import TRUE
-from tests.agent.runtime.test_process import CIDR
 from tools.kit.clock import Clock
 
 DEEP = b"[" * 100_000
