@@ -11,7 +11,7 @@ from readygate_scheduler.jobs import UNTIL, digest
 from readygate_scheduler.scheduler import Scheduler
 
 from tests.playbooks.host import PROGRAM
-from tests.playbooks.host.world import EXTENDER, OLD_COMMAND, REFUSED, RecordingHands, manifest
+from tests.playbooks.host.world import EXTENDER, OLD_COMMAND, REFUSED, RecordingIO, manifest
 from tools.kit.waiting import wait_until
 
 # What it may use, looked up in the documentation of Python 3.6.
@@ -43,15 +43,15 @@ def test_what_the_scheduler_shows_to_have_loaded_is_confirmed_and_kept_as_proven
 def test_a_mark_that_a_disk_has_lost_proves_nothing(world, mark):
     job = world.job()
     world.change().apply(job)
-    assert world.change().stands(job)
+    assert world.change().is_in_place(job)
     (world.folder / "proven/mark.json").write_bytes(mark)
-    assert not world.change().stands(job)
+    assert not world.change().is_in_place(job)
 
 
 def test_while_a_change_is_open_systemd_calls_again_and_at_boot(world):
     seen = []
 
-    class Looking(RecordingHands):
+    class Looking(RecordingIO):
         def rename(self, old, new):
             super().rename(old, new)
             if new == str(world.target):
@@ -139,7 +139,7 @@ def test_who_writes_the_manifest_between_look_and_change_wins(world):
 def test_who_renames_his_own_over_ours_in_the_middle_keeps_it(world):
     mine = manifest([*OLD_COMMAND, "--v=2"])
 
-    class Elsewhere(RecordingHands):
+    class Elsewhere(RecordingIO):
         def rename(self, old, new):
             super().rename(old, new)
             if new == str(world.target):
@@ -214,7 +214,7 @@ def test_a_configuration_that_was_edited_is_written_again_and_loaded_by_a_new_pr
     assert world.loaded["extenders"] == [EXTENDER]
 
 
-class Full(RecordingHands):
+class Full(RecordingIO):
     """No space from the nth write on."""
 
     def __init__(self, world, writes):
@@ -240,7 +240,7 @@ def test_a_disk_that_is_full_at_any_moment_leaves_the_old_or_the_proven_new(worl
 
 
 def test_a_switch_that_cannot_be_set_stops_the_change(world):
-    class Powerless(RecordingHands):
+    class Powerless(RecordingIO):
         def run(self, argv, limit_s=30.0, binary=None):
             return (1, "no bus") if argv[:2] == ["systemctl", "enable"] else super().run(argv, limit_s, binary)
 

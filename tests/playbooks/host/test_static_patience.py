@@ -6,7 +6,7 @@ import importlib.util
 import shutil
 
 import pytest
-from readygate_scheduler.hands import Hands
+from readygate_scheduler.host_io import HostIO
 from readygate_scheduler.jobs import digest
 
 from tests.playbooks.rendering import ROLES
@@ -83,7 +83,7 @@ def test_its_last_lines_are_read_before_the_kubelet_removes_them_with_its_pod(tm
             shutil.rmtree(logs, ignore_errors=True)
             return "answers"
 
-    swap = Removing(tmp_path, Hands(), NeverArmed())
+    swap = Removing(tmp_path, HostIO(), NeverArmed())
     swap.pending.mkdir()
     swap.earlier.write_text("earlier")
     manifest.write_text("new")

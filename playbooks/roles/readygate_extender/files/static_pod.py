@@ -39,7 +39,7 @@ import urllib.request
 from pathlib import Path
 
 from readygate_scheduler.dead_man import AGAIN_S, DeadMan
-from readygate_scheduler.hands import Hands, noted, read
+from readygate_scheduler.host_io import HostIO, noted, read
 from readygate_scheduler.jobs import digest
 from readygate_scheduler.kubelet import Kubelet
 
@@ -172,8 +172,8 @@ class Patience:
 class Swap:
     """One change of the manifest, from begin to verdict. Whoever holds the lock may call it."""
 
-    def __init__(self, folder, hands, dead_man):
-        self.hands = hands
+    def __init__(self, folder, io, dead_man):
+        self.io = io
         self.dead_man = dead_man
         self.wanted = folder / "wanted.yaml"
         self.moving = folder / "moving"  # what lies in the manifest's own folder the kubelet reads
@@ -193,9 +193,9 @@ class Swap:
             return self.tell(put=False, back=False, said="%s; nothing was changed" % e)
         try:
             self.dead_man.arm()
-            self.hands.write(self.moving, wanted)
-            self.hands.label(self.moving, job["manifest"])
-            self.hands.rename(self.moving, job["manifest"])
+            self.io.write(self.moving, wanted)
+            self.io.label(self.moving, job["manifest"])
+            self.io.rename(self.moving, job["manifest"])
         except Exception as e:  # noqa: BLE001 - whatever it is, it must not leave the new one in place
             return self._back(job, str(e))
         return self._settle(job, job["limit_s"])
@@ -217,8 +217,8 @@ class Swap:
     def _set_aside(self):
         """A change whose job a disk has lost: nobody knows which manifest it was about."""
         lost = self.pending.with_name("unreadable")
-        self.hands.remove(lost)
-        self.hands.rename(self.pending, lost)
+        self.io.remove(lost)
+        self.io.rename(self.pending, lost)
         self._clear()
         said = "the job of a change that was interrupted cannot be read; it lies in %s now, and the manifest" % lost
         return self.tell(put=False, back=False, said=said + " in place was left as it is")
@@ -226,17 +226,17 @@ class Swap:
     def _begin(self, job, wanted):
         """All that is needed to end it either way is on the disk before the first thing changes."""
         before = read(job["manifest"])
-        self.hands.remove(self.told)
-        self.hands.remove(self.new)
-        self.hands.make(self.new)
+        self.io.remove(self.told)
+        self.io.remove(self.new)
+        self.io.make(self.new)
         if before is not None:
-            self.hands.write(self.new / "earlier.yaml", before)
+            self.io.write(self.new / "earlier.yaml", before)
         now = time.monotonic()
         job.update(wanted=digest(wanted), expected=digest(before), boot=BOOT.read_text(), until=now + job["limit_s"])
         if job["wanted"] != job["expected"]:
             job["old"] = {"processes": sorted(processes_of(job["revision"])), "until": now + LEFT_ALONE_S}
-        self.hands.write(self.new / "job.json", json.dumps(job).encode())
-        self.hands.rename(self.new, self.pending)
+        self.io.write(self.new / "job.json", json.dumps(job).encode())
+        self.io.rename(self.new, self.pending)
 
     def _settle(self, job, limit_s):
         try:
@@ -249,7 +249,7 @@ class Swap:
 
     def _why_not(self, job, limit_s):
         """Empty as soon as the new one answers."""
-        kubelet = Kubelet(self.hands.run, job["mirror"] if job["expected"] else [])  # a first one waits for nothing
+        kubelet = Kubelet(self.io.run, job["mirror"] if job["expected"] else [])  # a first one waits for nothing
         # A job of an earlier release, which was killed, knows one limit only.
         patience = Patience(time.monotonic(), limit_s, job.get("silent_s", limit_s))
         while True:
@@ -271,11 +271,11 @@ class Swap:
         swapped = in_place == job["wanted"] != job["expected"]
         if swapped and job["expected"]:
             with contextlib.suppress(OSError):  # a full disk: then it may wait
-                self.hands.write(self.earlier, marked(read(self.earlier), time.time() * 1000))
-            self.hands.label(self.earlier, job["manifest"])
-            self.hands.rename(self.earlier, job["manifest"])
+                self.io.write(self.earlier, marked(read(self.earlier), time.time() * 1000))
+            self.io.label(self.earlier, job["manifest"])
+            self.io.rename(self.earlier, job["manifest"])
         elif swapped:
-            self.hands.remove(job["manifest"])
+            self.io.remove(job["manifest"])
         said = evidence(log) if swapped else ""  # the kubelet removes it with the pod
         back = bool(job["expected"]) and not self.earlier.exists()  # also by a run that was killed after that
         if back:
@@ -304,7 +304,7 @@ class Swap:
 
     def _answers(self, url, refused, mirror):
         """refused: the revision whose processes are in the way; empty for none."""
-        ends, kubelet = time.monotonic() + BACK_LIMIT_S, Kubelet(self.hands.run, mirror)
+        ends, kubelet = time.monotonic() + BACK_LIMIT_S, Kubelet(self.io.run, mirror)
         while True:
             if refused:
                 end(refused)  # again: the kubelet may have started one more before it saw the earlier manifest
@@ -318,19 +318,19 @@ class Swap:
     def _close(self, **verdict):
         """First the change is over in one step, then it is tidied up."""
         self.tell(**verdict)
-        self.hands.remove(self.ended)
-        self.hands.rename(self.pending, self.ended)
+        self.io.remove(self.ended)
+        self.io.rename(self.pending, self.ended)
         self._clear()
         return verdict
 
     def _clear(self):
-        self.hands.remove(self.ended)
+        self.io.remove(self.ended)
         self.dead_man.disarm()
 
     def tell(self, **verdict):
         print(json.dumps(verdict), flush=True)
         with contextlib.suppress(OSError):  # a full disk: it is in the journal too
-            self.hands.write(self.told, json.dumps(verdict).encode())
+            self.io.write(self.told, json.dumps(verdict).encode())
         return verdict
 
 
@@ -357,10 +357,10 @@ def main(argv):
     parser.add_argument("--mirror", type=json.loads, default=[], help="a command and the pod's name, as a JSON list")
     arguments = parser.parse_args(argv)
     os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *MORE_PATHS])
-    hands = Hands()
+    io = HostIO()
     again = [sys.executable, "-B", str(Path(__file__).resolve()), "--folder=" + arguments.folder]
-    dead_man = DeadMan(arguments.units, [*again, "--units=" + arguments.units], hands, RECOVER, ENDS)
-    swap = Swap(Path(arguments.folder), hands, dead_man)
+    dead_man = DeadMan(arguments.units, [*again, "--units=" + arguments.units], io, RECOVER, ENDS)
+    swap = Swap(Path(arguments.folder), io, dead_man)
     recovers = arguments.command == "recover"
     with Path(arguments.folder, "lock").open("w") as lock:
         try:
