@@ -229,8 +229,8 @@ def test_the_static_form_goes_by_the_name_of_the_hosts_node(given, expected):
 @pytest.mark.parametrize(
     ("verdict", "code", "answers", "told"),
     [
-        pytest.param('{"put": true, "said": "it answers"}', 0, True, "it answers", id="it answers"),
-        pytest.param('{"put": false, "said": "it is back"}', 1, False, "it is back", id="it was put back"),
+        pytest.param('{"put": true, "cause": "it answers"}', 0, True, "it answers", id="it answers"),
+        pytest.param('{"put": false, "cause": "it is back"}', 1, False, "it is back", id="it was put back"),
         pytest.param("", 1, False, "the program on the host was interrupted", id="the program was killed"),
     ],
 )
@@ -241,7 +241,7 @@ def test_what_came_of_the_change_is_told_also_where_its_program_was_killed(verdi
     over = registered | {key: trust(text) for key, text in task["vars"].items()}
     value = render(ROLE, STATIC | ADMIN_SERVER, over=over)
     assert answers == all(value(f"({condition})") for condition in task["ansible.builtin.assert"]["that"])
-    assert value("__readygate_extender_told.said").startswith(told)
+    assert value("__readygate_extender_result.cause").startswith(told)
 
 
 @pytest.mark.parametrize("name", ["credentials.py", "static_pod.py"])

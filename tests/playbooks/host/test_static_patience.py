@@ -89,4 +89,4 @@ def test_its_last_lines_are_read_before_the_kubelet_removes_them_with_its_pod(tm
     manifest.write_text("new")
     job = {"manifest": str(manifest), "wanted": digest(b"new"), "expected": digest(b"earlier")}
     verdict = swap._back(job, "it ended")
-    assert (True, "earlier", True) == (verdict["back"], manifest.read_text(), told in verdict["said"]), verdict
+    assert (True, "earlier", True) == (verdict["back"], manifest.read_text(), told in verdict["cause"]), verdict
