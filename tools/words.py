@@ -37,7 +37,7 @@ INSTEAD = {
 }
 RETIRED = re.compile("|".join(rf"(\b(?:{words})\b)" for words in INSTEAD), re.IGNORECASE)
 PRODUCT = ("agent/", "cli/", "component/", "extender/", "kube/", "playbooks/")
-SPOKEN = {"name", "msg", "fail_msg", "success_msg", "description", "short_description", "summary"}
+SPOKEN = {"name", "msg", "fail_msg", "success_msg", "opens", "description", "short_description", "summary"}
 """Keys of YAML whose text Ansible or Prometheus shows."""
 
 

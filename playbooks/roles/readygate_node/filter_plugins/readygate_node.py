@@ -109,7 +109,7 @@ def readygate_node_needs(checks: Iterable[Document], rights: Mapping[str, Docume
 
 
 def _paths(key: str, value: str | Sequence[str] | None) -> list[str]:
-    """Paths of one entry. The parent of a folder or socket, because a mount would follow a folder that is moved away."""
+    """Paths of one entry. The parent of a folder or socket, because a mount follows a folder that is moved away."""
     found = [] if value is None else [value] if isinstance(value, str) else value
     found = [str(Path(path).parent) for path in found] if key in PARENT_INSTEAD else found
     return [path for path in found if not path.startswith(EVERYWHERE)]

@@ -69,7 +69,7 @@ def readygate_node_found(
     checks = _of_dns(servers, seen.get("domain", ""), services)
     unread = seen.get("unread", "")
     without = [UNREAD + unread] if unread else [] if checks else [NO_DNS]
-    reused: dict[str, str] = {}
+    known: dict[str, str] = {}
     if services:
         # Not the Service's endpoints if others are known, because a server that is down is missing there.
         direct = controls if inside and controls else [str(one) for one in _addresses(seen.get("endpoints", ""))]
@@ -78,18 +78,18 @@ def readygate_node_found(
         path = _of_the_path(services[0], sorted(direct), peers, proxy)
         path |= {key: int(seen[name]) for key, name in _PORTS.items() if _is_port(seen.get(name, ""))}
         checks.append({"name": PATH, "servicePath": path})
-        reused = {
+        known = {
             "services": ",".join(map(str, services)),
             "api_port": port if port.isdecimal() else "",
             "proxy": proxy,
         }
-        reused["endpoints"] = "" if direct is controls else ",".join(direct)
+        known["endpoints"] = "" if direct is controls else ",".join(direct)
     without += [NO_PATH] if not services else [] if inside else [NO_PEERS]
     return {
         "checks": [{**check, "severity": "warn"} for check in checks]
         + _of_pressure(seen.get("cgroup_root", ""), (ready_made or {}).get(PRESSURE)),
         "without": without,
-        "seen": [f"{key}={value}" for key, value in reused.items() if value],
+        "seen": [f"{key}={value}" for key, value in known.items() if value],
     }
 
 
