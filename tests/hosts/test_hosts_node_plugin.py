@@ -183,13 +183,15 @@ def test_the_way_back_to_the_version_before_is_on_the_host(story):
 @pytest.mark.parametrize(
     "said",
     [
-        pytest.param("readygate is on 0 of 3 nodes in this version; ", id="none has the new version"),
+        pytest.param("readygate runs in this version on 0 of 3 nodes; ", id="none has the new version"),
         pytest.param("not reached, so run this again when they are back: control-1; ", id="one host is down"),
         pytest.param(
-            "worker-1 (undone: it did not start; the version before is back. It said last: this agent does not start)",
+            "worker-1 (undone: it did not start; the earlier version is back. Last log line: this agent does not start",
             id="an image that does not start",
         ),
-        pytest.param("worker-2 (refused: nothing was changed, as the new version does not take", id="a configuration"),
+        pytest.param(
+            "worker-2 (refused: nothing was changed, because the new version does not accept", id="a configuration"
+        ),
         pytest.param("checks[1].exec.comand: unknown key, allowed: command", id="in the agent's own words"),
     ],
 )
@@ -213,5 +215,5 @@ def test_each_host_runs_the_version_from_before(story):
 
 def test_taken_off_nothing_of_it_is_left(story):
     assert story.removed.code == 0, story.removed.told()
-    assert "readygate is gone from 3 of 3 nodes" in story.removed.output
+    assert "readygate was removed from 3 of 3 nodes" in story.removed.output
     assert story.before == story.after

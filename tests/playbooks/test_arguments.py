@@ -105,7 +105,7 @@ def test_no_setting_of_the_controller_changes_how_hosts_are_played(play):
 
 def test_the_tag_that_only_verifies_the_scheduler_begins_nothing(tmp_path):
     seen = steps(tmp_path, "readygate_scheduler_config_verify")
-    assert seen["Every control plane, before any is changed"] == ["Look at the control planes"]
+    assert seen["Checks of every control plane before any change"] == ["Compare the inventory with the cluster"]
     (scheduler,) = [tasks for name, tasks in seen.items() if name.startswith("Scheduler configuration")]
     assert any("Verify" in task for task in scheduler)
     assert [] == [task for task in scheduler if "Change" in task or "Begin" in task]
@@ -126,7 +126,7 @@ def test_a_kubeconfig_that_is_not_there_is_one_sentence(tmp_path):
     command += ["--tags=readygate_agent", str(PLAYBOOKS / "site.yml")]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=False)
     (fatal,) = re.findall(r"^fatal: .*", done.stdout, re.MULTILINE)
-    assert "kubectl on worker-1 cannot ask the API server with /nowhere/admin.conf: error: stat /nowhere" in fatal
+    assert "kubectl on worker-1 cannot reach the API server with /nowhere/admin.conf: error: stat /nowhere" in fatal
     assert "The first host of the group must be a control plane host" in fatal
 
 

@@ -141,7 +141,8 @@ SCHEDULERS_TAG = "readygate_scheduler_config"
 )
 def test_a_daemon_sets_port_changes_only_where_every_scheduler_follows(today, given, run, expected):
     tasks = {task["name"]: task for task in yaml.safe_load((ROLES / ROLE / "tasks" / "preflight.yml").read_text())}
-    that = tasks["Preflight | Every scheduler follows where their port changes"]["ansible.builtin.assert"]["that"]
+    task = tasks["Preflight | Check that every scheduler follows a change of the port"]
+    that = task["ansible.builtin.assert"]["that"]
     seen = {"__readygate_extender_asked_at": {"stdout": today}}
     assert expected == bool(render(ROLE, ADMIN_SERVER | given | THREE_HOSTS | run | seen)(f"({that})"))
 
@@ -236,7 +237,7 @@ def test_the_static_form_goes_by_the_name_of_the_hosts_node(given, expected):
 )
 def test_what_came_of_the_change_is_told_also_where_its_program_was_killed(verdict, code, answers, told):
     tasks = {task["name"]: task for task in yaml.safe_load((ROLES / ROLE / "tasks" / "swap.yml").read_text())}
-    task = tasks["Swap | It answers"]
+    task = tasks["Swap | Check that the new extender answers"]
     registered = {"__readygate_extender_verdict": {"stdout": verdict}, "__readygate_extender_swapped": {"rc": code}}
     over = registered | {key: trust(text) for key, text in task["vars"].items()}
     value = render(ROLE, STATIC | ADMIN_SERVER, over=over)

@@ -82,7 +82,7 @@ def test_a_host_is_of_those_that_follow_or_of_the_one_that_leads(tmp_path, leade
 def test_a_node_that_gets_its_label_last_is_waited_for_and_what_is_waited_for_is_shown(tmp_path):
     code, shown = play(tmp_path, ["error: dial tcp: connection refused", "cp-1", "cp-1 cp-2"])
     assert 0 == code, shown
-    assert "    waits: the control plane nodes cannot be asked for: error: dial tcp: connection refused\n" in shown
+    assert "    waits: the control plane nodes cannot be listed: error: dial tcp: connection refused\n" in shown
     assert "is on cp-1, and the inventory has 2 control plane hosts\n" in shown
     assert "RETRYING" not in shown
 
@@ -112,4 +112,4 @@ def test_a_host_that_is_no_node_is_refused_with_what_is_known_of_it(tmp_path, wh
     assert code != 0
     assert "cp-1 is not a node of the cluster, as the API server sees" in shown
     assert expected in shown
-    assert "prepare-control-plane.yml; take any other out of the group control_plane" in shown
+    assert "prepare-control-plane.yml; remove any other from the group control_plane" in shown

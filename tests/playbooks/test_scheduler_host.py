@@ -373,7 +373,7 @@ TWICE = {"extraArgs": [{"name": "config", "value": one} for one in (FILE, THEIRS
         ),
         pytest.param(
             {"configz": {"extenders": [{**EXTENDER, "ignorable": False}]}},
-            "asks otherwise than wanted: ignorable: true is expected, false loaded",
+            "entry differs: ignorable: true expected, false loaded",
             id="in another mode",
         ),
         pytest.param({"cluster": cluster({})}, "next kubeadm upgrade loses", id="not in kubeadm's ConfigMap"),

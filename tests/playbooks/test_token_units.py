@@ -138,7 +138,7 @@ def test_undo_ends_the_timer_before_it_removes_the_units_and_the_folder_last() -
     absent = tasks("static_absent")
     names = list(absent)
     ends, removes = "Static absent | End the timer that renews the token", "Static absent | Remove its files"
-    assert names.index(ends) < names.index("Static absent | Have systemd forget its last run") < names.index(removes)
+    assert names.index(ends) < names.index("Static absent | Reset a failed run of the unit") < names.index(removes)
     assert absent[ends]["ansible.builtin.command"]["argv"][:3] == ["systemctl", "disable", "--now"]
     removed = absent[removes]["loop"]
     assert {f"{UNITS}.timer", f"{UNITS}.service"} < set(removed)

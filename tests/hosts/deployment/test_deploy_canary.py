@@ -30,7 +30,7 @@ def refusals(api) -> list[str]:
 
 
 def test_the_play_has_seen_that_the_scheduler_asks_while_all_gates_are_in_shadow(api, deployed):
-    assert "A pod that readygate refuses everywhere is refused everywhere" in deployed.output
+    assert "Check that kube-scheduler refuses a pod that readygate refuses on every node" in deployed.output
     assert any(contract.CANARY_REFUSED in said for said in refusals(api)), api.items(f"{NS}/events")
     assert left_behind(api) == []
 

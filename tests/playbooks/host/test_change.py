@@ -100,7 +100,7 @@ def test_a_scheduler_that_answers_but_does_not_know_us_is_not_believed(world):
     job = world.job(json.dumps({"extenders": []}), limit_s=0.3)
     verdict = world.change().apply(job)
     assert verdict["outcome"] == "put-back"
-    assert "/configz did not show the new configuration: extenders: 1 are expected, 0 loaded" in verdict["cause"]
+    assert "/configz did not show the new configuration: extenders: 1 expected, 0 loaded" in verdict["cause"]
 
 
 def test_what_its_own_binary_refuses_is_never_put_in_place(world):
@@ -126,7 +126,7 @@ def test_a_scheduler_that_was_broken_before_is_touched_only_where_that_is_asked_
     wait_until(lambda: list(world.logs.iterdir()), "its panic: the old process has ended, and none comes after it")
     verdict = world.change().apply(world.job(force=force))
     assert verdict["outcome"] == ("confirmed" if force else "broken-before")
-    assert force or "did not work before; nothing was changed. Mend it first: panic" in verdict["cause"]
+    assert force or "did not work before; nothing was changed. Repair it first: panic" in verdict["cause"]
 
 
 def test_who_writes_the_manifest_between_look_and_change_wins(world):
@@ -147,7 +147,7 @@ def test_who_renames_his_own_over_ours_in_the_middle_keeps_it(world):
 
     verdict = world.change(Elsewhere(world)).apply(world.job(limit_s=0.3))
     assert (verdict["outcome"], world.target.read_text()) == ("failed", mine)
-    assert "somebody else has written" in verdict["cause"]
+    assert "another program has changed" in verdict["cause"]
     assert world.left() == []
 
 
@@ -246,7 +246,7 @@ def test_a_switch_that_cannot_be_set_stops_the_change(world):
 
     verdict = world.change(Powerless(world)).apply(world.job())
     assert (verdict["outcome"], verdict["changed"]) == ("failed", False)
-    assert "the dead man's timer could not be set: no bus" in verdict["cause"]
+    assert "the timer for `recover` could not be started: no bus" in verdict["cause"]
     assert (world.target.read_text(), world.left()) == (manifest(OLD_COMMAND), [])
 
 
@@ -276,7 +276,7 @@ def test_detach_needs_neither_api_server_nor_a_scheduler_that_works(world):
     way_out = dict(detached(str(world.folder)), limit_s=0.3)
     verdict = world.change().apply(way_out)
     assert (verdict["outcome"], world.target.read_text()) == ("confirmed", manifest(OLD_COMMAND))
-    assert "the manifest stays as asked" in verdict["cause"]
+    assert "the new manifest stays" in verdict["cause"]
 
 
 def test_detach_leaves_what_was_noted_of_the_time_before_us(world):

@@ -72,11 +72,13 @@ def nothing(world):
 @pytest.mark.parametrize(
     ("given", "what", "expected"),
     [
-        pytest.param(["detach"], is_not_there, "no kube-scheduler of this host was registered", id="never registered"),
-        pytest.param(["detach"], is_edited, "playbooks/detach.yml mends any", id="a manifest that was edited since"),
-        pytest.param(["detach"], has_lost_its_mark, "playbooks/detach.yml mends any", id="a mark that is half a file"),
-        pytest.param(["apply", "/nowhere.json"], nothing, "/nowhere.json is no job", id="a job that is not there"),
-        pytest.param(["apply", "/proc/self/comm"], nothing, "is no job", id="a job that is none"),
+        pytest.param(
+            ["detach"], is_not_there, "readygate is not registered with a kube-scheduler", id="never registered"
+        ),
+        pytest.param(["detach"], is_edited, "run playbooks/detach.yml", id="a manifest that was edited since"),
+        pytest.param(["detach"], has_lost_its_mark, "run playbooks/detach.yml", id="a mark that is half a file"),
+        pytest.param(["apply", "/nowhere.json"], nothing, "/nowhere.json is not a job", id="a job that is not there"),
+        pytest.param(["apply", "/proc/self/comm"], nothing, "is not a job", id="a job that is none"),
     ],
 )
 def test_what_it_cannot_do_is_one_line_with_the_remedy(registered, capsys, given, what, expected):
@@ -114,7 +116,7 @@ def test_ctrl_c_leaves_the_rest_to_systemd_and_says_so(registered, capsys, monke
 
     monkeypatch.setattr(command.Terminal, "waiting", interrupted)
     assert called(registered, "detach") == 130
-    assert "a timer of systemd ends the change within 15 s" in capsys.readouterr().err
+    assert "a timer of systemd completes or undoes the change within 15 s" in capsys.readouterr().err
     assert "readygate-scheduler-recover.timer" in registered.left()
 
 
@@ -171,8 +173,8 @@ def test_one_that_hung_and_was_ended_is_told_with_what_goes_on_and_what_to_do(wo
     verdict = command.start(str(world.folder), {"id": "job-1", "limit_s": 60.0})
     assert ("failed", True) == (verdict["outcome"], "recover" in Systemd.calls)
     told = [
-        "is ended after 300 s",
-        "every 15 s to end the change",
+        "ends one that hangs after 300 s",
+        "every 15 s to complete or undo",
         "detach.yml",
         "journalctl --unit readygate-scheduler",
     ]

@@ -69,7 +69,7 @@ def test_where_nobody_knows_what_it_was_about_it_is_set_aside_and_said(world):
         path.write_bytes(b"")
     told = world.change().recover()
     assert (told["outcome"], told["changed"], world.left()) == ("failed", False, [])
-    assert f"it lies in {world.folder}/unreadable now" in told["cause"]
+    assert f"it is in {world.folder}/unreadable now" in told["cause"]
     assert world.target.read_text() == job["wanted"]
     assert world.change().recover() is None
     again = dict(world.job(), before_command=job["command"])

@@ -20,8 +20,8 @@ LIMIT_S, SILENT_S = 30, 6
 READY, NOT_READY, SILENT = static_pod.READY, static_pod.NOT_READY, static_pod.SILENT
 REFUSED = 400  # as kube-scheduler does at its own port
 NOBODY, NEW, OTHER = set(), {7, 8}, {9}
-ENDED, LATE, UNHEARD = "has ended", "did not answer within 30 s", "nobody has answered for 6 s"
-UNSTARTED = "the kubelet has not started it for 15 s, and nobody answers"
+ENDED, LATE, UNHEARD = "has ended", "did not answer within 30 s", "no extender has answered for 6 s"
+UNSTARTED = "the kubelet has not started it for 15 s, and no extender answers"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ class NeverArmed:
     ("log", "told"),
     [
         pytest.param("starts\nport 10259 is taken\n", "starts | port 10259 is taken", id="its last words"),
-        pytest.param("", "it has said nothing", id="nothing was said"),
+        pytest.param("", "its log is empty", id="nothing was said"),
         pytest.param(None, "its container was never started", id="there is no log"),
     ],
 )
