@@ -141,7 +141,11 @@ def test_what_became_of_the_pod(pod, expected):
             id="one of several is not there",
         ),
         pytest.param(
-            {DEFAULT: (WAITS, "connection refused")}, 99, WAITS, "it reports: connection refused. Check", id="it cannot ask"
+            {DEFAULT: (WAITS, "connection refused")},
+            99,
+            WAITS,
+            "reports: connection refused. Check",
+            id="it cannot ask",
         ),
         pytest.param({DEFAULT: (OTHERS, FULL)}, 1, WAITS, "not proven", id="others may let it pass in a moment"),
         pytest.param({DEFAULT: (OTHERS, FULL)}, OTHERS_LAST_S, OTHERS, "Too many pods", id="others go on refusing it"),

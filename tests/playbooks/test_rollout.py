@@ -49,7 +49,7 @@ LOOKS = [
     pytest.param(look((3, NEW, WELL), available=2), {}, "waits", "", id="one is Ready, but not for minReadySeconds"),
     pytest.param(look((3, NEW, WELL), available=0, first=True), {}, "done", "", id="no batch follows the first"),
     pytest.param(look((2, NEW, WELL), (1, NEW, {}), first=True), {}, "waits", "2 of them", id="of which each is Ready"),
-    pytest.param(look((3, NEW, WELL), revision=""), {}, "waits", "not observed", id="the controller has not looked yet"),
+    pytest.param(look((3, NEW, WELL), revision=""), {}, "waits", "not observed", id="before the controller looks"),
     pytest.param(
         look((3, NEW, WELL), revision=""), {"for_s": 301}, "failed", "kube-controller-manager", id="it never does"
     ),
