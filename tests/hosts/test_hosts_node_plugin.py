@@ -150,7 +150,7 @@ def test_check_mode_shows_the_configuration_and_the_unit_and_changes_nothing(plu
 
 def test_it_runs_on_each_host_and_says_that_its_node_is_healthy(hosts, story):
     assert story.installed.code == 0, story.installed.told()
-    assert f"readygate is on {len(hosts.names)} of {len(hosts.names)} nodes" in story.installed.output
+    assert f"readygate runs in this version on {len(hosts.names)} of {len(hosts.names)} nodes" in story.installed.output
     for name, state in story.state.items():
         assert {"ActiveState=active", "UnitFileState=enabled", "StatusText=healthy: all checks passed (2)"} <= {
             *state.splitlines()
@@ -197,7 +197,7 @@ def test_the_way_back_to_the_version_before_is_on_the_host(story):
 )
 def test_what_went_wrong_is_told_in_one_sentence(story, said):
     assert story.broken.code != 0
-    (sentence,) = re.findall(r'"msg": "(readygate is on .*)"$', story.broken.output, re.MULTILINE)
+    (sentence,) = re.findall(r'"msg": "(readygate runs in this version on .*)"$', story.broken.output, re.MULTILINE)
     assert said in sentence
 
 

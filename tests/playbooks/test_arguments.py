@@ -60,7 +60,7 @@ def test_no_playbook_of_the_control_plane_ends_well_for_nobody(tmp_path, playboo
 @pytest.mark.parametrize("playbook", ["check.yml", "prepare-control-plane.yml", "uninstall.yml"])
 def test_a_misspelled_name_is_refused_by_every_playbook_but_the_emergency_exit(tmp_path, playbook):
     code, told = play(tmp_path, inventory({"readygate_scheduler_mode": "enforce"}), playbook)
-    assert (True, True) == (code != 0, "no role knows readygate_scheduler_mode" in told), told
+    assert (True, True) == (code != 0, "no role has the variables readygate_scheduler_mode" in told), told
 
 
 @pytest.mark.parametrize("group", ["control_plane", "kube_control_plane"])
@@ -135,7 +135,7 @@ REFUSED = [
     pytest.param({}, ["readygate_image is not set"], id="no image"),
     pytest.param(
         {"readygate_imag": "x", "readygate_scheduler_mode": "enforce"},
-        ["no role knows readygate_imag, readygate_scheduler_mode"],
+        ["no role has the variables readygate_imag, readygate_scheduler_mode"],
         id="misspelled names, all of them at once",
     ),
     pytest.param(

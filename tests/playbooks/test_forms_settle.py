@@ -38,7 +38,7 @@ def is_done(file: str, name: str, given: dict[str, Any]) -> bool:
 @pytest.mark.parametrize(("run", "goes"), RUNS)
 def test_the_static_pod_goes_where_the_schedulers_have_followed_to_the_daemon_set(run, goes):
     given = {"__readygate_extender_other": {"stat": {"exists": True}}} | run
-    names = ("Settle | Replace the static pod of this host", "Settle | Say why it stays")
+    names = ("Settle | Replace the static pod of this host", "Settle | Report why the static pod stays")
     assert (goes, not goes) == tuple(is_done("settle_daemonset", name, given) for name in names)
 
 
@@ -48,7 +48,7 @@ def test_the_daemon_set_goes_where_the_schedulers_have_followed_to_the_static_po
     names = (
         "Settle | Delete the DaemonSet if this play covers every host of its pods",
         "Settle | Delete its configurations",
-        "Settle | Say why it stays",
+        "Settle | Report why the DaemonSet stays",
     )
     assert (goes, goes, not goes) == tuple(is_done("settle_static", name, given) for name in names)
 

@@ -72,7 +72,7 @@ def play(
 
 
 def sentence(output: str) -> str:
-    (found,) = re.findall(r'"msg": "(readygate (?:is|can be) on .*)"$', output, re.MULTILINE)
+    (found,) = re.findall(r'"msg": "(readygate (?:runs|can run) in this version on .*)"$', output, re.MULTILINE)
     return str(found)
 
 
@@ -112,10 +112,10 @@ def test_checks_have_the_addresses_that_each_host_and_the_inventory_tell_and_wha
         {"service": "10.96.0.1"},
     ] == [{key: sorted(one) if key == "peers" else one for key, one in json.loads(path).items()} for path in paths]
     assert sentence(output) == (
-        "readygate can run in this version on 3 of 3 nodes; without a look at other nodes, as the inventory has no "
-        "address of the host that it knows as its own: 192.0.2.2; without the check dns, as the kubelet names no DNS "
-        "server: 192.0.2.3; without the check service-path, as nobody has told the address of the API server's "
-        "Service: 192.0.2.3"
+        "readygate can run in this version on 3 of 3 nodes; without checks of other nodes, because the host has none "
+        "of its addresses in the inventory: 192.0.2.2; without the check dns, because the kubelet names no DNS "
+        "server: 192.0.2.3; without the check service-path, because the address of the API server's Service is "
+        "unknown: 192.0.2.3"
     )
 
 
@@ -125,7 +125,7 @@ def test_where_too_many_fail_the_rest_is_left_as_it_is(tmp_path):
     given = {"readygate_node_archives": [str(archive)], "readygate_node_serial": [2]}
     code, output = play(tmp_path, hosts, "workers", **given)
     assert code == 2
-    assert "readygate is on 0 of 5 nodes" in sentence(output)
+    assert "readygate runs in this version on 0 of 5 nodes" in sentence(output)
     assert sentence(output).endswith("not changed because too many had failed: node-2, node-3, node-4")
 
 

@@ -45,7 +45,7 @@ def test_what_is_no_archive_of_an_image_is_told_with_the_remedy(tmp_path, conten
         path.write_bytes(content)
     elif content:
         path.write_bytes(other_tar(tmp_path))
-    with pytest.raises(AnsibleFilterError, match=r"is no archive of an image .*`make image` makes one"):
+    with pytest.raises(AnsibleFilterError, match=r"is no archive of an image .*build one with `make image`"):
         FILTERS["readygate_node_images"]([str(path)])
 
 

@@ -153,14 +153,14 @@ OURS = manifest(f"--config={FILE}", volumes=True)
             manifest(),
             manifest("--v=4"),
             OURS,
-            "these lines (+) would be new. Take them out of",
+            "these lines (+) would be new. Remove them from",
             id="what would be new",
         ),
         pytest.param(
             manifest(),
             with_environment(manifest(), PROXIES),
             OURS,
-            "readygate_scheduler_config_kubeadm_environment or",
+            "readygate_scheduler_config_kubeadm_environment, or",
             id="proxies of a variable that the manifest has not",
         ),
         pytest.param(manifest(), manifest(), manifest("--config=/p"), "a patch of kubeadm replaces", id="a patch wins"),
@@ -368,7 +368,7 @@ TWICE = {"extraArgs": [{"name": "config", "value": one} for one in (FILE, THEIRS
         pytest.param({"configz": {"extenders": [EXTENDER] * 2}}, "registered 2 times", id="twice"),
         pytest.param(
             {"configz": {"extenders": [{**EXTENDER, "urlPrefix": BEFORE_URL}, EXTENDER]}},
-            f"asks {BEFORE_URL} too, where another form or an earlier release answers",
+            f"also asks {BEFORE_URL}, the port of another form or an earlier release",
             id="once more, at the port of an earlier release",
         ),
         pytest.param(

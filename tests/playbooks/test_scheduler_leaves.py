@@ -95,9 +95,7 @@ def test_only_an_api_server_that_says_so_has_no_configmap_of_kubeadms(cluster, e
             [f"asks {URL}"],
             id="in a file of somebody else's",
         ),
-        pytest.param(
-            manifest(f"--config={THEIRS}"), {}, "none", ["nobody can see"], id="in a file that cannot be read"
-        ),
+        pytest.param(manifest(f"--config={THEIRS}"), {}, "none", ["it is unknown"], id="in a file that cannot be read"),
     ],
 )
 def test_what_the_emergency_exit_could_not_end_is_told(text, more, method, expected):

@@ -117,7 +117,7 @@ def test_no_role_of_the_extender_lets_its_token_renew_itself() -> None:
 
 def test_the_token_is_there_before_the_timer_and_the_timer_before_the_manifest() -> None:
     names = list(tasks("static"))
-    order = ["Renew the credentials", "Start the timer that renews the token", "Put it in place"]
+    order = ["Renew the credentials", "Start the timer that renews the token", "Put the manifest in place"]
     places = [names.index(f"Static | {name}") for name in order]
     assert places == sorted(places)
 

@@ -126,7 +126,7 @@ def test_a_scheduler_that_was_broken_before_is_touched_only_where_that_is_asked_
     wait_until(lambda: list(world.logs.iterdir()), "its panic: the old process has ended, and none comes after it")
     verdict = world.change().apply(world.job(force=force))
     assert verdict["outcome"] == ("confirmed" if force else "broken-before")
-    assert force or "did not work before; nothing was changed. Repair it first: panic" in verdict["cause"]
+    assert force or "did not work before the change; nothing was changed. Repair it first: panic" in verdict["cause"]
 
 
 def test_who_writes_the_manifest_between_look_and_change_wins(world):
