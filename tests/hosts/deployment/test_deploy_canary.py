@@ -61,5 +61,5 @@ def test_a_scheduler_that_places_unasked_fails_the_play(api, ansible):
     run = ansible.run(CANARY_ONLY)
     assert run.code != 0
     assert "kube-scheduler (default-scheduler) placed a pod on node " in run.told()
-    assert "check.yml says of each host whether its scheduler is registered" in run.told()
+    assert "check.yml reports for each host whether readygate is registered" in run.told()
     assert left_behind(api) == []
