@@ -126,10 +126,8 @@ def plan(seen: Document, given: Document) -> Document:
 
 
 def _before(seen: Document, given: Document, *, ours_named: bool) -> str | None:
-    """The --config that the scheduler had before readygate, empty for none; None if it is unknown.
-
-    It is known if it was saved here or on another host of the cluster, or if kubeadm's ConfigMap has it again.
-    """
+    """The --config from before readygate, empty for none: saved here, on another host, or again in kubeadm's ConfigMap.
+    None if it is unknown."""
     for noted in (seen["noted"] or {}, (given.get("elsewhere") or {}) if ours_named else {"config": ""}):
         if "config" in noted:
             return str(noted["config"])
@@ -319,9 +317,7 @@ def registered(seen: Document, given: Document) -> bool:
 
 def asks(seen: Document, given: Document) -> list[str]:
     """Each URL at which this host's scheduler still asks readygate, a line each, whichever program configured it.
-
-    If the scheduler does not show its configuration, the file in its --config counts.
-    """
+    If the scheduler does not show its configuration, the file in its --config counts."""
     seen = plain(seen)
     manifest = document(seen["target"]) if given["method"] != "systemd" else {}
     command = (command_of(manifest) if manifest.get("spec") else []) or seen["process"]
