@@ -203,7 +203,7 @@ def test_the_version_that_is_in_place_is_started_where_it_was_stopped(host: Node
         pytest.param(
             ["healthy-1"],
             "earlier.service.new",
-            Is("refused", 1, "healthy-1", "healthy-1", None, "could not be kept", images={"healthy-1", "broken"}),
+            Is("refused", 1, "healthy-1", "healthy-1", None, "could not be saved", images={"healthy-1", "broken"}),
             id="the one before cannot be kept: it is not left",
         ),
         pytest.param(
@@ -260,7 +260,7 @@ def test_what_it_says_does_not_need_room_on_the_disk(host: NodeHost) -> None:
     host.full()
     (host.folder / "verdict.new").mkdir()  # so that it cannot be written
     ended = host.play("healthy-2")
-    assert ("refused", True) == (ended.word, "could not be kept" in ended.said)
+    assert ("refused", True) == (ended.word, "could not be saved" in ended.said)
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_a_run_that_was_killed_half_way_is_gone_on_with(host: NodeHost, again: s
 def test_a_first_version_that_was_killed_half_way_counts_as_none(host: NodeHost) -> None:
     host.play("power")
     half = (host.in_place, host.is_open)
-    expected = Is("undone", 1, None, None, None, "there was none before", images={"broken"})
+    expected = Is("undone", 1, None, None, None, "there was no earlier version", images={"broken"})
     assert ("power", True) == half
     check(expected, host, host.play("broken"))
 

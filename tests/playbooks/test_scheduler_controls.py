@@ -114,4 +114,4 @@ def test_a_host_that_is_no_node_is_refused_with_what_is_known_of_it(tmp_path, wh
     assert code != 0
     assert "cp-1 is not a node of the cluster: the API server answers for" in shown
     assert expected in shown
-    assert "prepare-control-plane.yml; remove any other from the group control_plane" in shown
+    assert "remove any other from the group control_plane" in shown
