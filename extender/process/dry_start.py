@@ -23,9 +23,7 @@ def rehearse(settings: Settings, *, limit_s: float = LIMIT_S) -> str:
     try:
         if not services.wait_synced(limit_s):
             missing = [name for name, cache in services.caches.items() if not cache.synced]
-            text = (
-                f"no verdict within {limit_s:g} s, not read: {', '.join(missing) or 'nothing'}; the lines above show the cause"
-            )
+            text = f"no verdict within {limit_s:g} s, not read: {', '.join(missing) or 'nothing'}; see the lines above"
             raise StartError(text, usage=False)
         return _told(services)
     finally:

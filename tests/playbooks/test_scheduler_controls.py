@@ -102,9 +102,7 @@ def test_a_host_without_a_kubelets_kubeconfig_is_told_what_the_playbooks_are_for
 @pytest.mark.parametrize(
     ("whoami", "expected"),
     [
-        pytest.param(
-            user("kubernetes-admin"), "conf: kubernetes-admin. Run prepare-control", id="somebody else"
-        ),
+        pytest.param(user("kubernetes-admin"), "conf: kubernetes-admin. Run prepare-control", id="somebody else"),
         pytest.param("no JSON", "conf: no JSON. Run prepare-control-plane.yml", id="an answer that is none"),
         pytest.param("[]", "conf: []. Run prepare-control-plane.yml", id="an answer of another kind"),
     ],
