@@ -69,7 +69,7 @@ test-chart: venv ## run ring 3 with helm: every form of the chart, from install 
 differential: venv ## compare the agent with the kubelet's own packages on random histories (HISTORIES=n SEED=s)
 	@$(VENV)/python -m tools.differential --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
-lint: venv ## run ruff, mypy --strict, import contracts, ansible-lint
+lint: venv ## run ruff, mypy --strict, import contracts, ansible-lint, retired words
 	@$(VENV)/python -m tools.run lint
 
 format: venv ## format the code with ruff

@@ -39,7 +39,7 @@ class LossyStream:
     def write(self, text: str) -> None:
         """text: begins with its time. In pieces that a pipe which has room at all takes without waiting."""
         if self._lost:
-            told = f"WARNING {__name__} lines lost, nobody reads them lines={self._lost}"
+            told = f"WARNING {__name__} lines lost, the log is not read lines={self._lost}"
             text = f"{self._torn}{text[:24]} {told}\n{text}"
         data, sent = text.encode(errors="backslashreplace"), 0
         try:

@@ -167,9 +167,9 @@ class TokenFile:
 class AuthorityFile:
     """A file of certificate authorities that another program renews. Unusable files leave the last ones in use."""
 
-    def __init__(self, path: Path, *beside: Path) -> None:
-        """beside: more files to check for changes. Raises OSError (ssl.SSLError among them), ValueError."""
-        self._files = (path, *beside)
+    def __init__(self, path: Path, *extra: Path) -> None:
+        """extra: more files to check for changes. Raises OSError (ssl.SSLError among them), ValueError."""
+        self._files = (path, *extra)
         self._kept = Kept("certificates", ", ".join(map(str, self._files)))
         self._looked_at: float | None = None
         self._digest = b""

@@ -23,7 +23,7 @@ def not_valid(pem: bytes, wall: float) -> str:
     if wall >= ends:
         return f"it ended at {format_time(ends)}"
     if wall < begins:
-        return f"it is not valid before {format_time(begins)}, and the clock of this machine says {format_time(wall)}"
+        return f"it is not valid before {format_time(begins)}, and the clock of this machine shows {format_time(wall)}"
     return ""
 
 

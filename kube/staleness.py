@@ -32,8 +32,8 @@ class Lag:
             self._samples = (*self._samples[1 - SAMPLES :], (monotonic, wall - written))
 
     def s(self, monotonic: float) -> float | None:
-        """Returns the seconds from an object's writing to its arrival; None if no recent object says when it was
-        written."""
+        """Returns the seconds from an object's writing to its arrival; None if no recent object has the time of its
+        writing."""
         of_late = [lag for at, lag in self._samples if at >= monotonic - OLD_AFTER_S]
         return max(0.0, statistics.median(of_late)) if of_late else None
 

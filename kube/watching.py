@@ -52,7 +52,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Leave the stream; `error` says why, `next_step` what follows."""
+    """Leave the stream because of `error`; `next_step` is what follows."""
 
     error: errors.KubeError
     next_step: Next

@@ -216,7 +216,7 @@ def test_the_words_that_people_alert_on_are_documented() -> None:
     reasons = {*node_condition_text.WORDS.values(), *otherwise, TOLD_HEALTHY, TOLD_NOT_YET_HEALTHY}
     events = {"NodeClosed", "NodeOpened", "RefusedOnAllNodes", *(f"Node{reason}" for reason in otherwise)}
     told = (ROOT / "docs" / "configuration.md").read_text()
-    part = told.partition("### What people see of it in the cluster")[2].partition("\n### ")[0]
+    part = told.partition("### Conditions and Events in the cluster")[2].partition("\n### ")[0]
     assert set() == {word for word in reasons | events if f"`{word}`" not in part}
 
 

@@ -1,9 +1,11 @@
-"""Runs the two expensive checks of the sources, with caches that all checkouts of a machine share.
+"""Runs those checks of the sources that need more than one command.
 
 types      mypy. It checks the changed modules and those that depend on them.
 playbooks  ansible-lint. It does not run if the same playbooks have passed before, with the same tools and settings.
+words      retired words in what operators read (tools/words.py). `tools/words.txt` lists the exceptions.
 
-Both caches are in the user's cache folder. Exit code: that of the tool; 2 for a mistake in the command line.
+The first two have caches in the user's cache folder, which all checkouts of a machine share. Exit code: that of the
+tool; 2 for a mistake in the command line.
 """
 
 import argparse
@@ -16,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import distributions, version
 from pathlib import Path
 
+from tools import words
 from tools.kit.cache import cache_folder, cached, forget_older, key_of, one_at_a_time
 from tools.kit.commands import command
 
@@ -112,10 +115,20 @@ def _ansible_lint(folder: Path, names: Sequence[str], result: Path) -> None:
         raise _FailedError(done.returncode)
 
 
+def retired_words(root: Path = ROOT) -> int:
+    """Prints each retired word with its place and what to write instead."""
+    try:
+        found = words.check(root, words.allowed_in(words.ALLOWED.read_text()))
+    except ValueError as e:
+        found = [str(e)]
+    print("\n".join(found) or "words: no retired word in what operators read")
+    return HAS_ERRORS if found else SUCCESS
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.lint", description=__doc__)
-    parser.add_argument("check", choices=["types", "playbooks"])
-    return {"types": types, "playbooks": playbooks}[parser.parse_args().check]()
+    parser.add_argument("check", choices=["types", "playbooks", "words"])
+    return {"types": types, "playbooks": playbooks, "words": retired_words}[parser.parse_args().check]()
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ def _good_without_status(any_of: Sequence[_Entry], demanded: Mapping[_Key, _Stat
             continue
         words = {key for state, key in one.by.items() if state in _possible(one, demanded)}
         for word in sorted(words - {"status"}):
-            while_so = f"while {_text(one.key)} is {word}, this entry is good whatever the other entries say"
+            while_so = f"while {_text(one.key)} is {word}, this entry is good whatever the other entries are"
             remedy = f"delete `{word}: open` here, or put the entry into allOf"
             yield warning(f"{where}.{one.place}.{word}", while_so, remedy)
 

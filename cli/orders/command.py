@@ -24,7 +24,7 @@ SUMMARIES = {
     Kind.HOLD: "keep nodes closed, whatever their health",
     Kind.EXEMPT: "keep nodes open, whatever their health",
     Kind.PAUSE: "let no more nodes close; closed nodes stay closed until they are healthy",
-    Kind.ARM: "make gates refuse nodes, whatever their configuration says",
+    Kind.ARM: "make gates refuse nodes, whatever is configured",
     Kind.DISARM: "make gates refuse nothing, and count what they would refuse",
 }
 WRITTEN = """\

@@ -27,7 +27,7 @@ APART_S = 0.02  # events within this time are decided together, as in the extend
 
 @dataclass
 class _LeaseWatch:
-    """Stands in for the reflector of Leases of one kind."""
+    """Replaces the reflector of Leases of one kind."""
 
     last_word: float | None = None
     list_began: float | None = None

@@ -1,4 +1,4 @@
-"""Tells from a URL whether an extender of readygate listens there. Pure."""
+"""Decides from a URL whether it is that of an extender of readygate. Pure."""
 
 from urllib.parse import urlsplit
 

@@ -305,7 +305,7 @@ def _shadow(last: Attempt) -> tuple[str, ...]:
     if not number:
         return ()
     gates = ", ".join(sorted({one.gate for one in last.shadow}))
-    return (f"Gate {gates} is in shadow: if armed, it would have kept the pod off {count(number, 'node')}.",)
+    return (f"Gate {gates} is in shadow: if armed, it would have refused {count(number, 'node')} for the pod.",)
 
 
 def _limits(gates: GatesTold | None) -> tuple[str, ...]:

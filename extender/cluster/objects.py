@@ -1,4 +1,4 @@
-"""JSON keys of the objects that say nothing of a node's health. Pure.
+"""JSON keys of the objects without information about a node's health. Pure.
 
 DaemonSets show where health pods can run, one ConfigMap holds the orders, and the others show which CSI driver serves a
 claim and which devices a ResourceClaim requests. As in `observed`, a field of a wrong type makes the reflector skip the

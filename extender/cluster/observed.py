@@ -208,7 +208,7 @@ def _words(condition: Condition) -> str:
 
 
 def _beside(ours: Condition | None) -> str:
-    """Returns what readygate's condition says besides that the node is healthy, "" for nothing."""
+    """Returns the addition to "healthy" in the message of readygate's condition, "" for none."""
     said = "" if ours is None else ours.message
     return said.removeprefix(contract.HEALTHY_BUT) if said.startswith(contract.HEALTHY_BUT) else ""
 

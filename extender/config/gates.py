@@ -143,7 +143,7 @@ class Condition(Section, frozen=True):
             allowed = "null for a condition of a pod: it has no heartbeat time"
             raise ValueError(f"staleAfterSeconds: is {self.stale_after_seconds:g}, allowed: {allowed}")
         if self.of == "node" and self.type == contract.CONDITION_NODE_HEALTHY:
-            allowed = "any but that, which we write ourselves"
+            allowed = "any other: readygate itself writes that one"
             raise ValueError(f'type: is the text "{self.type}" of the node, allowed: {allowed}')
 
 

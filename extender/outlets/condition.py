@@ -69,7 +69,7 @@ class _Written(NamedTuple):
 
 @dataclass(slots=True)
 class _Memory:
-    """The state of one term as leader; before it only what the Nodes say is known.
+    """The state of one term as leader; before it only the conditions of the Nodes are known.
 
     known: what was compared last, by gate. written: by node. stood_at: status and reason, by node.
     """
@@ -194,8 +194,8 @@ class Conditions:
             memory.turns.put(node, mark.uid, due, self._monotonic())
 
     def _believed(self, memory: _Memory, node: str) -> tuple[ObservedCondition | None, float]:
-        """Returns what the Node says, by a recent own write or by the watch; and in how many seconds to compare again,
-        if they differ."""
+        """Returns the Node's condition, from a recent own write or from the watch; and in how many seconds to compare
+        again, if they differ."""
         mark, written = self._seen.get(node), memory.written.get(node)
         if written is None or mark is None or mark.uid != written.mark.uid:
             return mark, math.inf

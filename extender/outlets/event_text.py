@@ -37,7 +37,7 @@ class EventText(NamedTuple):
 
 
 def of_node(node: str, uid: str, standing: Standing) -> EventText:
-    """Returns the Event on a node whose condition says this now."""
+    """Returns the Event for a node with this condition."""
     if standing.status != STATUS_TRUE:
         reason = NODE_CLOSED
     else:

@@ -108,7 +108,7 @@ class Events:
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
     def node_changed(self, node: str, uid: str, standing: Standing) -> None:
-        """The node's condition says this now."""
+        """Queues an Event for the node's present condition."""
         if self._inbox.qsize() >= INBOX_MAX:
             self._counts["dropped"] += 1
             return

@@ -63,7 +63,7 @@ class ObservedCondition(NamedTuple):
     seen: str = ""
 
     def says(self, other: "ObservedCondition") -> bool:
-        """Returns whether both say the same, apart from times."""
+        """Returns whether both are equal, apart from times."""
         return self[:5] == other[:5]
 
 

@@ -230,8 +230,8 @@ def _all_counted(members: Iterable[_Seen]) -> dict[str, Place]:
 
 
 def _counted_at(name: str, members: Iterable[_Seen]) -> Place | None:
-    """Returns pool and zone in which the node counts; None if it counts at no gate, or if one closes it beside all
-    caps."""
+    """Returns pool and zone in which the node counts; None if it counts at no gate, or if a gate closes it regardless
+    of caps."""
     place = None
     for one in members:
         row = one.rows[name] if name in one.rows else one.memory.rows.get(name)

@@ -81,7 +81,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def uncounted(self) -> bool:
-        """Returns whether it is closed beside all caps: by a hold, out of service, or new and never in use."""
+        """Returns whether it is closed regardless of caps: by a hold, out of service, or new and never in use."""
         return not self.counted and self.wants != OPEN
 
     def stays(self, seen: NodeEvidence, gate: str, monotonic: float) -> bool:

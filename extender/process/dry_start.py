@@ -1,4 +1,4 @@
-"""A start that serves nobody: checks that this configuration reaches verdicts, on this host with these credentials.
+"""A start without clients: checks that this configuration reaches verdicts, on this host with these credentials.
 
 It reads everything that a server reads, writes nothing to the API server and takes no port. So it can run next to a
 serving extender, before the new configuration replaces that extender's.
@@ -23,9 +23,7 @@ def rehearse(settings: Settings, *, limit_s: float = LIMIT_S) -> str:
     try:
         if not services.wait_synced(limit_s):
             missing = [name for name, cache in services.caches.items() if not cache.synced]
-            text = (
-                f"no verdict within {limit_s:g} s, not read: {', '.join(missing) or 'nothing'}; the lines above say why"
-            )
+            text = f"no verdict within {limit_s:g} s, not read: {', '.join(missing) or 'nothing'}; see the lines above"
             raise StartError(text, usage=False)
         return _told(services)
     finally:

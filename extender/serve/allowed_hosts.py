@@ -1,4 +1,4 @@
-"""Whether the Host header of a request is one of ours. Pure.
+"""Whether the Host header of a request names this extender. Pure.
 
 A page in a browser of this host can reach this port by a name that its owner resolves to 127.0.0.1 (DNS rebinding), and
 could then read the answers as its own. Its requests have that name in Host and are refused by it. A port in Host is

@@ -15,7 +15,7 @@ class Stage(Enum):
     IDLE = ("a request", limits.IDLE_LIMIT_S)
     HEAD = ("the rest of a head", limits.HEAD_LIMIT_S)
     BODY = ("the rest of a body", limits.BODY_LIMIT_S)
-    ASKED = ("our answer", math.inf)
+    ASKED = ("the answer", math.inf)
     ANSWERING = ("the client to read", limits.ANSWER_LIMIT_S)
     CLOSING = ("the client to close", limits.CLOSE_LIMIT_S)
 

@@ -89,7 +89,7 @@ class Fairness(Generic[T]):
         """Returns the next client. Raises LookupError without any."""
         waiting = self.waiting
         if not waiting:
-            raise LookupError("nobody waits")
+            raise LookupError("no client waits")
         oldest = next(iter(waiting.values()))
         first = oldest
         if self._passed_s < oldest[3]:

@@ -43,7 +43,7 @@ class Routes:
         """Returns the answer to a request. may_ask: whether the client may call a verb."""
         hosts, host = self._hosts, request.host
         if hosts is not None and host and host not in hosts.usual and not is_ours(host, hosts):
-            return _short(HTTPStatus.MISDIRECTED_REQUEST, "the Host header names somebody else"), False, None
+            return _short(HTTPStatus.MISDIRECTED_REQUEST, "the Host header names another server"), False, None
         if request.target == FILTER and request.method == b"POST" and may_ask:
             return self._filter(request.body)
         path = path_of(request.target)

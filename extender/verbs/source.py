@@ -11,7 +11,7 @@ from extender.why.attempts import Attempts
 
 
 class Sync(Enum):
-    """Whether readygate may give verdicts; the value is the text that says why not."""
+    """Whether readygate may give verdicts; the value is the cause if it may not."""
 
     OK = ""
     NOT_SYNCED = "readygate: cache not synced: nodes and health pods have not been read from the API server yet"

@@ -23,7 +23,7 @@ def main(argv: list[str] | None = None) -> int:
     return command.run(
         argv,
         program=PROGRAM,
-        description="Shows people, probes and Prometheus what the extender of the same configuration decides.",
+        description="Serves the status API, the dashboard, probes and metrics of the extender with this configuration.",
         load=_load,
         serve=_serve,
     )

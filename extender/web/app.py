@@ -167,5 +167,5 @@ def _refused_in_api(error: HTTPException) -> Response:
 def _failed(error: Exception) -> Response:
     log.error("request failed", exc_info=error)
     if request.path.startswith(api.bp.url_prefix or ""):
-        return api.problem(500, "InternalError", "a fault of readygate's own; its log says more")
+        return api.problem(500, "InternalError", "a bug in readygate; its log has the details")
     return Response(msgspec.json.encode({"Error": "internal error"}), 500, content_type=JSON)

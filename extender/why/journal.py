@@ -78,7 +78,7 @@ class Journal:
             self.serial += 1
 
     def since(self, serial: int, most: int) -> list[Entry] | None:
-        """Returns the next steps after this one; None if they are not all kept any more."""
+        """Returns the next steps after this one; None if some of them were dropped."""
         with self._lock:
             missing = self.serial - serial
             if not 0 <= missing <= len(self._steps):

@@ -141,7 +141,7 @@ def test_lines_that_nobody_reads_are_lost_and_counted(pipe: tuple[int, int]) -> 
     read(pipe[0])
     stream.write(f"{TIME} INFO x kept\n")
     stream.write(f"{TIME} INFO x kept too\n")
-    told = f"{TIME} WARNING component.logs lines lost, nobody reads them lines=3"
+    told = f"{TIME} WARNING component.logs lines lost, the log is not read lines=3"
     assert [told, f"{TIME} INFO x kept", f"{TIME} INFO x kept too"] == read(pipe[0]).decode().splitlines()
 
 
@@ -152,7 +152,7 @@ def test_a_long_record_that_has_room_in_part_stays_apart_from_the_next(pipe: tup
     stream.write(f"{TIME} ERROR x turn failed {'y' * 9999}\n")
     read(pipe[0])
     stream.write(f"{TIME} INFO x kept\n")
-    assert ["", " WARNING component.logs lines lost, nobody reads them lines=1", " INFO x kept"] == [
+    assert ["", " WARNING component.logs lines lost, the log is not read lines=1", " INFO x kept"] == [
         text.removeprefix(TIME) for text in read(pipe[0]).decode().splitlines()
     ]
 

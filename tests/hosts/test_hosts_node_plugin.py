@@ -150,7 +150,7 @@ def test_check_mode_shows_the_configuration_and_the_unit_and_changes_nothing(plu
 
 def test_it_runs_on_each_host_and_says_that_its_node_is_healthy(hosts, story):
     assert story.installed.code == 0, story.installed.told()
-    assert f"readygate is on {len(hosts.names)} of {len(hosts.names)} nodes" in story.installed.output
+    assert f"readygate runs in this version on {len(hosts.names)} of {len(hosts.names)} nodes" in story.installed.output
     for name, state in story.state.items():
         assert {"ActiveState=active", "UnitFileState=enabled", "StatusText=healthy: all checks passed (2)"} <= {
             *state.splitlines()
@@ -183,19 +183,21 @@ def test_the_way_back_to_the_version_before_is_on_the_host(story):
 @pytest.mark.parametrize(
     "said",
     [
-        pytest.param("readygate is on 0 of 3 nodes in this version; ", id="none has the new version"),
+        pytest.param("readygate runs in this version on 0 of 3 nodes; ", id="none has the new version"),
         pytest.param("not reached, so run this again when they are back: control-1; ", id="one host is down"),
         pytest.param(
-            "worker-1 (undone: it did not start; the version before is back. It said last: this agent does not start)",
+            "worker-1 (undone: it did not start; the earlier version is back. Last log line: this agent does not start",
             id="an image that does not start",
         ),
-        pytest.param("worker-2 (refused: nothing was changed, as the new version does not take", id="a configuration"),
+        pytest.param(
+            "worker-2 (refused: nothing was changed, because the new version does not accept", id="a configuration"
+        ),
         pytest.param("checks[1].exec.comand: unknown key, allowed: command", id="in the agent's own words"),
     ],
 )
 def test_what_went_wrong_is_told_in_one_sentence(story, said):
     assert story.broken.code != 0
-    (sentence,) = re.findall(r'"msg": "(readygate is on .*)"$', story.broken.output, re.MULTILINE)
+    (sentence,) = re.findall(r'"msg": "(readygate runs in this version on .*)"$', story.broken.output, re.MULTILINE)
     assert said in sentence
 
 
@@ -213,5 +215,5 @@ def test_each_host_runs_the_version_from_before(story):
 
 def test_taken_off_nothing_of_it_is_left(story):
     assert story.removed.code == 0, story.removed.told()
-    assert "readygate is gone from 3 of 3 nodes" in story.removed.output
+    assert "readygate was removed from 3 of 3 nodes" in story.removed.output
     assert story.before == story.after

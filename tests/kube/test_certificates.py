@@ -14,7 +14,7 @@ from kube.certificates import not_valid
 DAY_S = 86_400.0
 BEGINS = 1_800_000_000.0
 ENDS = BEGINS + 365 * DAY_S
-NOT_YET = "it is not valid before 2027-01-15T08:00:00Z, and the clock of this machine says 2027-01-15T07:59:59Z"
+NOT_YET = "it is not valid before 2027-01-15T08:00:00Z, and the clock of this machine shows 2027-01-15T07:59:59Z"
 ENDED = "it ended at 2028-01-15T08:00:00Z"
 
 

@@ -118,7 +118,7 @@ def test_a_scheduler_that_asks_is_seen_to_and_one_that_does_not_is_told_of(clust
     """First registered; then with an extender that is stalled, without which a scheduler in mode protect goes on."""
     cluster.use_extender(cluster.start_extender(gates=[{"enforcement": "shadow"}]).url, mode="protect")
     code, said = proof.play()
-    assert (0, f"kube-scheduler asks readygate and keeps to its answer: {DEFAULT}") == (code, said)
+    assert (0, f"kube-scheduler asks readygate and follows its answer: {DEFAULT}") == (code, said)
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         cluster.use_extender(f"http://127.0.0.1:{silent.getsockname()[1]}", mode="protect")
@@ -126,7 +126,7 @@ def test_a_scheduler_that_asks_is_seen_to_and_one_that_does_not_is_told_of(clust
         cluster.plane.stop_scheduler()
     assert "placed" == state
     assert f"kube-scheduler ({DEFAULT}) placed a pod on node bare-" in said
-    assert "it does not ask readygate, or could not reach it in time. check.yml says" in said
+    assert "it does not ask readygate, or could not reach it in time. check.yml reports" in said
 
 
 def test_each_profile_of_a_scheduler_that_insists_and_cares_for_some_pods_only(cluster: Cluster, proof: Proof):
@@ -135,7 +135,7 @@ def test_each_profile_of_a_scheduler_that_insists_and_cares_for_some_pods_only(c
     names = (DEFAULT, "batch")
     cluster.plane.restart_scheduler(cluster.plane.scheduler_config([asks], profiles=names))
     state, said = proof.prove(schedulers=names, resources=(GPU,))
-    assert ("refused", "kube-scheduler asks readygate and keeps to its answer: batch, default-scheduler") == (
+    assert ("refused", "kube-scheduler asks readygate and follows its answer: batch, default-scheduler") == (
         state,
         said,
     )
@@ -144,7 +144,7 @@ def test_each_profile_of_a_scheduler_that_insists_and_cares_for_some_pods_only(c
     state, said = proof.prove(resources=(GPU,), seconds=5)
     cluster.plane.stop_scheduler()
     assert "waits" == state
-    assert "connection refused. See whether it runs and leads" in said
+    assert "connection refused. Check that it runs and leads" in said
 
 
 @contextlib.contextmanager

@@ -176,7 +176,7 @@ def test_an_image_that_cannot_be_pulled_ends_early_with_the_cause_and_is_undone(
     assert (installed.code, played.code) == (0, 2), played.output
     (fatal,) = [line for line in played.output.splitlines() if line.startswith("fatal: ")]
     assert "ErrImagePull: registry.invalid: no such host" in fatal
-    assert f"The version before (image {BETTER.name}) is rolled out again" in fatal
+    assert f"The earlier version (image {BETTER.name}) is rolled out again" in fatal
     assert wait_for(lambda: images(api) == before, timeout_s=120), images(api)
     template = daemon_set(api)["spec"]["template"]["spec"]
     assert template["volumes"][0]["configMap"]["name"] in config_maps(api)

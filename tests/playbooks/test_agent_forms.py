@@ -30,7 +30,7 @@ def test_by_one_word_the_agent_is_in_pods_a_service_or_both(form, has_pods, spea
 
 def test_with_the_pods_go_all_their_configurations_and_no_other_config_map():
     tasks = {task["name"]: task for task in yaml.safe_load((ROLES / "readygate_agent/tasks/main.yml").read_text())}
-    task, value = tasks["Delete the configurations of pods that are no more"], render("readygate_agent", {})
+    task, value = tasks["Delete the configurations of deleted pods"], render("readygate_agent", {})
     words = [re.split(r"{{ | }}", word) for word in task["ansible.builtin.command"]["argv"]]
     argv = ["".join(str(value(part)) if at % 2 else part for at, part in enumerate(word)) for word in words]
     (own,) = [one for (kind, *_), one in objects("readygate_agent", {}).items() if kind == "ConfigMap"]
@@ -65,9 +65,9 @@ def test_what_waits_for_pods_comes_after_the_service_that_speaks_for_them():
     plays = [play["name"] for play in yaml.safe_load((PLAYBOOKS / "site.yml").read_text())]
     assert plays[plays.index("Agent on every node") :][:4] == [
         "Agent on every node",
-        "The agent as a service on every node",
-        "The pods that the service speaks for",
-        "Extender beside every scheduler, one control plane host at a time",
+        "Agent as a service on every node",
+        "Pods whose condition the service writes",
+        "Extender next to every scheduler, one control plane host at a time",
     ]
     last = yaml.safe_load((PLAYBOOKS / "roles/readygate_agent/tasks/main.yml").read_text())[-1]
     waits = (last["ansible.builtin.include_tasks"], last["when"])

@@ -60,7 +60,7 @@ def test_no_playbook_of_the_control_plane_ends_well_for_nobody(tmp_path, playboo
 @pytest.mark.parametrize("playbook", ["check.yml", "prepare-control-plane.yml", "uninstall.yml"])
 def test_a_misspelled_name_is_refused_by_every_playbook_but_the_emergency_exit(tmp_path, playbook):
     code, told = play(tmp_path, inventory({"readygate_scheduler_mode": "enforce"}), playbook)
-    assert (True, True) == (code != 0, "no role knows readygate_scheduler_mode" in told), told
+    assert (True, True) == (code != 0, "no role has the variables readygate_scheduler_mode" in told), told
 
 
 @pytest.mark.parametrize("group", ["control_plane", "kube_control_plane"])
@@ -105,7 +105,7 @@ def test_no_setting_of_the_controller_changes_how_hosts_are_played(play):
 
 def test_the_tag_that_only_verifies_the_scheduler_begins_nothing(tmp_path):
     seen = steps(tmp_path, "readygate_scheduler_config_verify")
-    assert seen["Every control plane, before any is changed"] == ["Look at the control planes"]
+    assert seen["Checks of every control plane before any change"] == ["Compare the inventory with the cluster"]
     (scheduler,) = [tasks for name, tasks in seen.items() if name.startswith("Scheduler configuration")]
     assert any("Verify" in task for task in scheduler)
     assert [] == [task for task in scheduler if "Change" in task or "Begin" in task]
@@ -126,7 +126,7 @@ def test_a_kubeconfig_that_is_not_there_is_one_sentence(tmp_path):
     command += ["--tags=readygate_agent", str(PLAYBOOKS / "site.yml")]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=False)
     (fatal,) = re.findall(r"^fatal: .*", done.stdout, re.MULTILINE)
-    assert "kubectl on worker-1 cannot ask the API server with /nowhere/admin.conf: error: stat /nowhere" in fatal
+    assert "kubectl on worker-1 cannot reach the API server with /nowhere/admin.conf: error: stat /nowhere" in fatal
     assert "The first host of the group must be a control plane host" in fatal
 
 
@@ -135,7 +135,7 @@ REFUSED = [
     pytest.param({}, ["readygate_image is not set"], id="no image"),
     pytest.param(
         {"readygate_imag": "x", "readygate_scheduler_mode": "enforce"},
-        ["no role knows readygate_imag, readygate_scheduler_mode"],
+        ["no role has the variables readygate_imag, readygate_scheduler_mode"],
         id="misspelled names, all of them at once",
     ),
     pytest.param(

@@ -103,12 +103,12 @@ def test_a_scheduler_that_asks_for_some_resources_only_is_given_a_pod_with_each_
         ),
         pytest.param(
             {"spec": {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}},
-            (OTHERS, "somebody holds it by the scheduling gate kueue.x-k8s.io/admission"),
+            (OTHERS, "it has the scheduling gate kueue.x-k8s.io/admission"),
             id="held by a scheduling gate",
         ),
         pytest.param(
             {"spec": {"schedulerName": "volcano"}},
-            (OTHERS, "somebody gave it to the scheduler volcano"),
+            (OTHERS, "it was assigned to the scheduler volcano"),
             id="given to another scheduler",
         ),
     ],
@@ -121,27 +121,31 @@ def test_what_became_of_the_pod(pod, expected):
     ("outcomes", "lasted_s", "state", "words"),
     [
         pytest.param(
-            {DEFAULT: (REFUSED, "")}, 1, REFUSED, "asks readygate and keeps to its answer: default-", id="well"
+            {DEFAULT: (REFUSED, "")}, 1, REFUSED, "asks readygate and follows its answer: default-", id="well"
         ),
         pytest.param(
-            {"b": (REFUSED, ""), "a": (REFUSED, "")}, 1, REFUSED, "keeps to its answer: a, b", id="several, all well"
+            {"b": (REFUSED, ""), "a": (REFUSED, "")}, 1, REFUSED, "follows its answer: a, b", id="several, all well"
         ),
         pytest.param(
             {"a": (REFUSED, ""), "b": (PLACED, "worker-1"), "c": (WAITS, "")},
             1,
             PLACED,
-            "kube-scheduler (b) placed a pod on node worker-1 that readygate refuses everywhere: it does not ask",
+            "kube-scheduler (b) placed a pod on node worker-1 that readygate refuses on every node: it does not ask",
             id="one of several does not ask",
         ),
         pytest.param(
             {"a": (REFUSED, ""), "b": (WAITS, "")},
             99,
             WAITS,
-            "kube-scheduler (b) has not refused a pod that readygate refuses everywhere for 60 s, and said nothing",
+            "kube-scheduler (b) has not refused a pod within 60 s that readygate refuses on every node, and reports",
             id="one of several is not there",
         ),
         pytest.param(
-            {DEFAULT: (WAITS, "connection refused")}, 99, WAITS, "it says: connection refused. See", id="it cannot ask"
+            {DEFAULT: (WAITS, "connection refused")},
+            99,
+            WAITS,
+            "reports: connection refused. Check",
+            id="it cannot ask",
         ),
         pytest.param({DEFAULT: (OTHERS, FULL)}, 1, WAITS, "not proven", id="others may let it pass in a moment"),
         pytest.param({DEFAULT: (OTHERS, FULL)}, OTHERS_LAST_S, OTHERS, "Too many pods", id="others go on refusing it"),
@@ -258,7 +262,7 @@ def test_each_scheduler_has_a_pod_of_its_own(module):
     kubectl = FakeKubectl(said(REFUSAL), BOUND, said(REFUSAL), BOUND, said(REFUSAL), BOUND)
     state, text = prove(module, kubectl, schedulers=("a", "b"))
     assert (PLACED, True) == (state, "kube-scheduler (b) placed a pod on node worker-1" in text)
-    assert text.endswith(". The one that leads is on control-2")
+    assert text.endswith(". The leading scheduler is on control-2")
 
 
 @pytest.mark.parametrize(

@@ -104,5 +104,5 @@ def test_one_that_does_not_answer_yet_is_waited_for_by_one_quiet_task_that_says_
     extender.nodes, extender.asked, extender.reads = told(0, 3), [], 1
     code, said = play(tmp_path, {"readygate_objects_status_api_url": extender.url})
     assert (0, 2) == (code, len(extender.asked)), said
-    assert f"    waits for {extender.url}/api/v1/nodes: not read: pods\n" in said
+    assert f"    waiting for {extender.url}/api/v1/nodes: not read: pods\n" in said
     assert "RETRYING" not in said

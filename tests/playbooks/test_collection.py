@@ -66,7 +66,7 @@ def test_the_program_of_the_static_pod_finds_what_it_shares_in_a_checkout_and_in
     for roles in (PLAYBOOKS / "roles", collection.laid_out(tmp_path) / "roles"):
         value = render("readygate_extender", {"role_path": str(roles / "readygate_objects")})
         written = {path.rpartition("/")[2] for path in value("__readygate_extender_programs | map(attribute='path')")}
-        assert {"static_pod.py", "hands.py", "kubelet.py"} <= written, roles
+        assert {"static_pod.py", "host_io.py", "kubelet.py"} <= written, roles
 
 
 def test_every_playbook_is_understood_by_its_name(call):

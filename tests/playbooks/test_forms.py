@@ -141,7 +141,8 @@ SCHEDULERS_TAG = "readygate_scheduler_config"
 )
 def test_a_daemon_sets_port_changes_only_where_every_scheduler_follows(today, given, run, expected):
     tasks = {task["name"]: task for task in yaml.safe_load((ROLES / ROLE / "tasks" / "preflight.yml").read_text())}
-    that = tasks["Preflight | Every scheduler follows where their port changes"]["ansible.builtin.assert"]["that"]
+    task = tasks["Preflight | Check that every scheduler follows a change of the port"]
+    that = task["ansible.builtin.assert"]["that"]
     seen = {"__readygate_extender_asked_at": {"stdout": today}}
     assert expected == bool(render(ROLE, ADMIN_SERVER | given | THREE_HOSTS | run | seen)(f"({that})"))
 
@@ -229,19 +230,19 @@ def test_the_static_form_goes_by_the_name_of_the_hosts_node(given, expected):
 @pytest.mark.parametrize(
     ("verdict", "code", "answers", "told"),
     [
-        pytest.param('{"put": true, "said": "it answers"}', 0, True, "it answers", id="it answers"),
-        pytest.param('{"put": false, "said": "it is back"}', 1, False, "it is back", id="it was put back"),
+        pytest.param('{"put": true, "cause": "it answers"}', 0, True, "it answers", id="it answers"),
+        pytest.param('{"put": false, "cause": "it is back"}', 1, False, "it is back", id="it was put back"),
         pytest.param("", 1, False, "the program on the host was interrupted", id="the program was killed"),
     ],
 )
 def test_what_came_of_the_change_is_told_also_where_its_program_was_killed(verdict, code, answers, told):
     tasks = {task["name"]: task for task in yaml.safe_load((ROLES / ROLE / "tasks" / "swap.yml").read_text())}
-    task = tasks["Swap | It answers"]
+    task = tasks["Swap | Check that the new extender answers"]
     registered = {"__readygate_extender_verdict": {"stdout": verdict}, "__readygate_extender_swapped": {"rc": code}}
     over = registered | {key: trust(text) for key, text in task["vars"].items()}
     value = render(ROLE, STATIC | ADMIN_SERVER, over=over)
     assert answers == all(value(f"({condition})") for condition in task["ansible.builtin.assert"]["that"])
-    assert value("__readygate_extender_told.said").startswith(told)
+    assert value("__readygate_extender_result.cause").startswith(told)
 
 
 @pytest.mark.parametrize("name", ["credentials.py", "static_pod.py"])

@@ -38,7 +38,7 @@ def is_done(file: str, name: str, given: dict[str, Any]) -> bool:
 @pytest.mark.parametrize(("run", "goes"), RUNS)
 def test_the_static_pod_goes_where_the_schedulers_have_followed_to_the_daemon_set(run, goes):
     given = {"__readygate_extender_other": {"stat": {"exists": True}}} | run
-    names = ("Settle | Replace the static pod of this host", "Settle | Say why it stays")
+    names = ("Settle | Replace the static pod of this host", "Settle | Report why the static pod stays")
     assert (goes, not goes) == tuple(is_done("settle_daemonset", name, given) for name in names)
 
 
@@ -46,9 +46,9 @@ def test_the_static_pod_goes_where_the_schedulers_have_followed_to_the_daemon_se
 def test_the_daemon_set_goes_where_the_schedulers_have_followed_to_the_static_pods(run, goes):
     given = {"readygate_extender_form": "static", "__readygate_extender_other": DAEMON_SET} | run
     names = (
-        "Settle | Delete the DaemonSet where every host of its pods was played",
+        "Settle | Delete the DaemonSet if this play covers every host of its pods",
         "Settle | Delete its configurations",
-        "Settle | Say why it stays",
+        "Settle | Report why the DaemonSet stays",
     )
     assert (goes, goes, not goes) == tuple(is_done("settle_static", name, given) for name in names)
 
@@ -87,6 +87,6 @@ BY_HAND = [
 
 @pytest.mark.parametrize(("run", "follows"), [*RUNS, *BY_HAND])
 def test_it_is_left_as_it_is_where_the_scheduler_of_its_host_does_not_follow(run, follows):
-    task = task_of("static", "Static | The scheduler of this host follows where it is asked otherwise")
+    task = task_of("static", "Static | Check that the scheduler of this host follows a change of the URL")
     value = render(ROLE, THREE | {"__readygate_extender_asked_otherwise": True} | run)
     assert follows == bool(value(f"({task['ansible.builtin.assert']['that']})"))

@@ -15,9 +15,9 @@ from tests.playbooks.test_node_plugin import ROLE, host
 from tests.test_docs import YAML_FILES
 
 FILTERS = filters(ROLE)
-NO_DNS = "without the check dns, as the kubelet names no DNS server"
-NO_PATH = "without the check service-path, as nobody has told the address of the API server's Service"
-NO_PEERS = "without a look at other nodes, as the inventory has no address of the host that it knows as its own"
+NO_DNS = "without the check dns, because the kubelet names no DNS server"
+NO_PATH = "without the check service-path, because the address of the API server's Service is unknown"
+NO_PEERS = "without checks of other nodes, because the host has none of its addresses in the inventory"
 SEEN = {"dns": "10.96.0.10", "domain": "cluster.local", "services": "10.96.0.1", "own": "yes", "api_port": "6443"}
 DNS = {"service": "10.96.0.10", "name": "kubernetes.default.svc.cluster.local"}
 CONTROLS = ["192.0.2.1"]

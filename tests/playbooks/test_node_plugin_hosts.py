@@ -15,7 +15,7 @@ from tests.playbooks.archives import small
 from tests.playbooks.rendering import PLAYBOOKS, render
 from tests.playbooks.test_node_plugin import IDENTITY, NOTHING, ROLE
 
-BATCH = "PLAY [The agent on every node, a batch at a time]"
+BATCH = "PLAY [Agent as a service on every node, in batches]"
 NO_IMAGE = "riscv64"
 MANY = int(os.environ.get("READYGATE_MANY_HOSTS", "40"))  # 200 of them are four minutes
 LIMIT_S = 300 + 10 * MANY
@@ -72,7 +72,7 @@ def play(
 
 
 def sentence(output: str) -> str:
-    (found,) = re.findall(r'"msg": "(readygate (?:is|can be) on .*)"$', output, re.MULTILINE)
+    (found,) = re.findall(r'"msg": "(readygate (?:runs|can run) in this version on .*)"$', output, re.MULTILINE)
     return str(found)
 
 
@@ -90,8 +90,8 @@ def test_of_many_hosts_those_that_are_down_or_fail_stop_nobody_and_are_named(tmp
     )
     told = sentence(output)
     assert told.startswith(
-        f"readygate is on {MANY - 4} of {MANY} nodes in this version; not reached, so run this again when they are"
-        f" back: node-000, node-010, {last}; failed, with nothing changed or undone: node-020 ("
+        f"readygate runs in this version on {MANY - 4} of {MANY} nodes; not reached, so run this again when they are"
+        f" back: node-000, node-010, {last}; failed, nothing was changed or the change was undone: node-020 ("
     )
     assert f"no archive of readygate_node_archives is for {NO_IMAGE}" in told
     assert (2, 6, {"0"}) == (code, output.count(BATCH), set(re.findall(r"changed=(\d+)", output)))
@@ -112,10 +112,10 @@ def test_checks_have_the_addresses_that_each_host_and_the_inventory_tell_and_wha
         {"service": "10.96.0.1"},
     ] == [{key: sorted(one) if key == "peers" else one for key, one in json.loads(path).items()} for path in paths]
     assert sentence(output) == (
-        "readygate can be on 3 of 3 nodes in this version; without a look at other nodes, as the inventory has no "
-        "address of the host that it knows as its own: 192.0.2.2; without the check dns, as the kubelet names no DNS "
-        "server: 192.0.2.3; without the check service-path, as nobody has told the address of the API server's "
-        "Service: 192.0.2.3"
+        "readygate can run in this version on 3 of 3 nodes; without checks of other nodes, because the host has none "
+        "of its addresses in the inventory: 192.0.2.2; without the check dns, because the kubelet names no DNS "
+        "server: 192.0.2.3; without the check service-path, because the address of the API server's Service is "
+        "unknown: 192.0.2.3"
     )
 
 
@@ -125,8 +125,8 @@ def test_where_too_many_fail_the_rest_is_left_as_it_is(tmp_path):
     given = {"readygate_node_archives": [str(archive)], "readygate_node_serial": [2]}
     code, output = play(tmp_path, hosts, "workers", **given)
     assert code == 2
-    assert "readygate is on 0 of 5 nodes" in sentence(output)
-    assert sentence(output).endswith("left as they were, as too many had failed: node-2, node-3, node-4")
+    assert "readygate runs in this version on 0 of 5 nodes" in sentence(output)
+    assert sentence(output).endswith("not changed because too many had failed: node-2, node-3, node-4")
 
 
 def test_the_first_run_in_check_mode_shows_each_host_what_it_would_get(tmp_path):
@@ -135,7 +135,7 @@ def test_the_first_run_in_check_mode_shows_each_host_what_it_would_get(tmp_path)
     hosts = {**{f"node-{number}": new for number in range(3)}, "node-9": None}
     given = {"readygate_node_archives": [str(archive)], "readygate_node_serial": ["100%"]}
     code, output = play(tmp_path, hosts, "nodes", "--check", "--diff", **given)
-    assert "readygate can be on 3 of 4 nodes in this version; not reached" in sentence(output)
+    assert "readygate can run in this version on 3 of 4 nodes; not reached" in sentence(output)
     shown = [len(re.findall(rf"^\+{line}", output, re.MULTILINE)) for line in ("ExecStart=", "checks:")]
     assert (0, [3, 3]) == (code, shown), output
 

@@ -38,7 +38,7 @@ def check(expected: Is, host: NodeHost, ended: object) -> None:
     assert [] == host.left_over
 
 
-NO_ROOM = "as the version before could not be kept"
+NO_ROOM = "because the earlier version could not be saved"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ NO_ROOM = "as the version before could not be kept"
         pytest.param(
             [],
             "broken",
-            Is("undone", 1, None, None, says="there was none before, so there is none", images={"broken"}),
+            Is("undone", 1, None, None, says="there was no earlier version, so it was removed", images={"broken"}),
             id="the first does not start: there is none",
         ),
         pytest.param(
@@ -71,13 +71,20 @@ NO_ROOM = "as the version before could not be kept"
         pytest.param(
             [],
             "stuck",
-            Is("refused", 1, None, None, says="its check of it had not ended after 60 s. What it", images={"stuck"}),
+            Is(
+                "refused",
+                1,
+                None,
+                None,
+                says="the configuration had not ended after 60 s. What it",
+                images={"stuck"},
+            ),
             id="its check hangs: that is told in words, with what to do",
         ),
         pytest.param(
             [],
             "hangs",
-            Is("undone", 1, None, None, says="it had not said that it runs after 60 s. What it", images={"hangs"}),
+            Is("undone", 1, None, None, says="it had not reported READY after 60 s. What it", images={"hangs"}),
             id="it hangs itself: the same",
         ),
         pytest.param(
@@ -101,7 +108,7 @@ NO_ROOM = "as the version before could not be kept"
                 "healthy",
                 "healthy",
                 None,
-                "did not start; the version before is back. It said",
+                "did not start; the earlier version is back. Last",
                 images={"healthy", "broken"},
             ),
             id="a new one that does not start",
@@ -115,7 +122,7 @@ NO_ROOM = "as the version before could not be kept"
                 "healthy",
                 "healthy",
                 None,
-                "only said: not healthy: disk; the version before is back",
+                "reported only: not healthy: disk; the earlier version is back",
                 images={"healthy", "unhealthy"},
             ),
             id="a new one that says of a healthy node that it is not",
@@ -129,7 +136,7 @@ NO_ROOM = "as the version before could not be kept"
         pytest.param(
             ["unhealthy"],
             "silent",
-            Is("undone", 1, "unhealthy", "unhealthy", None, "only said: starting", images={"unhealthy", "silent"}),
+            Is("undone", 1, "unhealthy", "unhealthy", None, "reported only: starting", images={"unhealthy", "silent"}),
             id="but it has to say something",
         ),
         pytest.param(
@@ -159,7 +166,7 @@ NO_ROOM = "as the version before could not be kept"
         pytest.param(
             ["healthy"],
             "full",
-            Is("undone", 1, "healthy", "healthy", None, "the version before is back.", images={"healthy", "full"}),
+            Is("undone", 1, "healthy", "healthy", None, "the earlier version is back.", images={"healthy", "full"}),
             id="the disk is full when the one before is put back: a rename needs no room",
         ),
     ],
@@ -196,7 +203,7 @@ def test_the_version_that_is_in_place_is_started_where_it_was_stopped(host: Node
         pytest.param(
             ["healthy-1"],
             "earlier.service.new",
-            Is("refused", 1, "healthy-1", "healthy-1", None, "could not be kept", images={"healthy-1", "broken"}),
+            Is("refused", 1, "healthy-1", "healthy-1", None, "could not be saved", images={"healthy-1", "broken"}),
             id="the one before cannot be kept: it is not left",
         ),
         pytest.param(
@@ -208,7 +215,7 @@ def test_the_version_that_is_in_place_is_started_where_it_was_stopped(host: Node
                 "healthy-1",
                 "healthy-1",
                 None,
-                "it could not be put in place; the version before is still there",
+                "it could not be put in place; the earlier version is still there",
                 images={"healthy-1", "broken"},
             ),
             id="the new one cannot be put in place",
@@ -216,7 +223,7 @@ def test_the_version_that_is_in_place_is_started_where_it_was_stopped(host: Node
         pytest.param(
             [],
             "readygate-node.service.new",
-            Is("undone", 1, None, None, None, "there was none before, so there is none", images={"broken"}),
+            Is("undone", 1, None, None, None, "there was no earlier version, so it was removed", images={"broken"}),
             id="nor can the first",
         ),
     ],
@@ -244,7 +251,7 @@ def test_where_the_version_before_cannot_be_put_back_it_is_said_and_the_next_run
     check(expected, host, host.play("torn"))
     assert ["healthy", "torn"] == (host.state / "started").read_text().split()
     host.room()
-    back = Is("undone", 1, "healthy", "healthy", None, "the version before is back", images={"healthy", "broken"})
+    back = Is("undone", 1, "healthy", "healthy", None, "the earlier version is back", images={"healthy", "broken"})
     check(back, host, host.play("broken"))
 
 
@@ -253,7 +260,7 @@ def test_what_it_says_does_not_need_room_on_the_disk(host: NodeHost) -> None:
     host.full()
     (host.folder / "verdict.new").mkdir()  # so that it cannot be written
     ended = host.play("healthy-2")
-    assert ("refused", True) == (ended.word, "could not be kept" in ended.said)
+    assert ("refused", True) == (ended.word, "could not be saved" in ended.said)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +268,7 @@ def test_what_it_says_does_not_need_room_on_the_disk(host: NodeHost) -> None:
     [
         pytest.param(
             "unhealthy",
-            Is("undone", 1, "healthy", "healthy", None, "the version before is back", images={"healthy", "unhealthy"}),
+            Is("undone", 1, "healthy", "healthy", None, "the earlier version is back", images={"healthy", "unhealthy"}),
             id="another one, that does not do: back to the last that did",
         ),
         pytest.param(
@@ -300,7 +307,7 @@ def test_a_run_that_was_killed_half_way_is_gone_on_with(host: NodeHost, again: s
 def test_a_first_version_that_was_killed_half_way_counts_as_none(host: NodeHost) -> None:
     host.play("power")
     half = (host.in_place, host.is_open)
-    expected = Is("undone", 1, None, None, None, "there was none before", images={"broken"})
+    expected = Is("undone", 1, None, None, None, "there was no earlier version", images={"broken"})
     assert ("power", True) == half
     check(expected, host, host.play("broken"))
 

@@ -45,7 +45,7 @@ def test_what_is_no_archive_of_an_image_is_told_with_the_remedy(tmp_path, conten
         path.write_bytes(content)
     elif content:
         path.write_bytes(other_tar(tmp_path))
-    with pytest.raises(AnsibleFilterError, match=r"is no image's archive .*`make image` makes one"):
+    with pytest.raises(AnsibleFilterError, match=r"is no archive of an image .*build one with `make image`"):
         FILTERS["readygate_node_images"]([str(path)])
 
 
@@ -66,21 +66,22 @@ def outcome(word: str, said: str = "") -> dict[str, str]:
     ("outcomes", "expected"),
     [
         pytest.param(
-            [("a", outcome("done", "healthy: x"))], "readygate is on 1 of 1 nodes in this version", id="all well"
+            [("a", outcome("done", "healthy: x"))], "readygate runs in this version on 1 of 1 nodes", id="all well"
         ),
         pytest.param(
             [("a", outcome("done", "not healthy: cni: failed since 10:00")), ("b", outcome("unreached"))],
-            "readygate is on 1 of 2 nodes in this version; says of its node that it is not healthy: a (cni: failed"
+            "readygate runs in this version on 1 of 2 nodes; node not healthy: a (cni: failed"
             " since 10:00); not reached, so run this again when they are back: b",
             id="a node that is not well, and one that is down",
         ),
         pytest.param(
             [("a", outcome("failed", "undone: x ")), ("b", outcome("left")), ("c", outcome("begun"))],
-            "readygate is on 0 of 3 nodes in this version; failed, with nothing changed or undone: a (undone: x); lost"
-            " meanwhile, run this again: c; left as they were, as too many had failed: b",
+            "readygate runs in this version on 0 of 3 nodes; failed, nothing was changed or the change was undone: a"
+            " (undone: x); connection lost during the change, so run this again: c; not changed because too"
+            " many had failed: b",
             id="one that failed, one that went down, one that was not begun with",
         ),
-        pytest.param([("a", outcome("gone"))], "readygate is gone from 1 of 1 nodes", id="taken off"),
+        pytest.param([("a", outcome("gone"))], "readygate was removed from 1 of 1 nodes", id="taken off"),
     ],
 )
 def test_what_came_of_all_hosts_is_one_sentence(outcomes, expected):

@@ -160,9 +160,9 @@ def test_the_module_gives_kubectl_a_folder_with_the_files(overlay):
     [
         pytest.param("#!/bin/sh\necho no such option >&2; exit 1\n", {}, "no such option", id="one that cannot"),
         pytest.param("#!/bin/sh\nexit 3\n", {}, "ended with code 3", id="one that says nothing"),
-        pytest.param("#!/bin/sh\n", {}, "has made nothing", id="one that says nothing and ends well"),
+        pytest.param("#!/bin/sh\n", {}, "has rendered nothing", id="one that says nothing and ends well"),
         pytest.param("#!/bin/sh\nprintf '\\377'\n", {}, "no text", id="one that says what is no text"),
-        pytest.param("#!/bin/sh\n", {"../a": ""}, r"\.\./a leaves the folder", id="a file that would leave the folder"),
+        pytest.param("#!/bin/sh\n", {"../a": ""}, r"\.\./a is outside", id="a file that would leave the folder"),
     ],
 )
 def test_what_cannot_be_made_is_said(overlay, script, files, said):
@@ -212,5 +212,5 @@ def test_in_a_play_what_kubectl_makes_is_sent_and_shown_and_no_folder_stays(tmp_
     assert sent == keyed((tmp_path / "diff").read_text())
     assert odd == sent[AGENT]["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["example.com/a"]
     assert all(f"+kind: {kind}" in done.stdout for kind, _, _ in sent)
-    assert applied == bool(re.search(r"Apply \| Apply\] \*+\nchanged", done.stdout))
+    assert applied == bool(re.search(r"Apply \| Apply the objects\] \*+\nchanged", done.stdout))
     assert [] == list((tmp_path / "remote").iterdir())

@@ -25,7 +25,7 @@ MARK = '    readygate.dev/put-back: "1764253371000"\n'
 )
 def test_what_was_put_back_is_no_change(tmp_path, in_place, expected):
     tasks = {task["name"]: task for task in yaml.safe_load(STATIC.read_text())}
-    argv = tasks["Static | Compare it with the one in place"]["ansible.builtin.command"]["argv"]
+    argv = tasks["Static | Compare the manifest with the one in place"]["ansible.builtin.command"]["argv"]
     (wanted := tmp_path / "wanted.yaml").write_text(WANTED)
     manifest = tmp_path / "readygate-extender.yaml"
     if in_place is not None:

@@ -49,7 +49,7 @@ LOOKS = [
     pytest.param(look((3, NEW, WELL), available=2), {}, "waits", "", id="one is Ready, but not for minReadySeconds"),
     pytest.param(look((3, NEW, WELL), available=0, first=True), {}, "done", "", id="no batch follows the first"),
     pytest.param(look((2, NEW, WELL), (1, NEW, {}), first=True), {}, "waits", "2 of them", id="of which each is Ready"),
-    pytest.param(look((3, NEW, WELL), revision=""), {}, "waits", "not looked", id="the controller has not looked yet"),
+    pytest.param(look((3, NEW, WELL), revision=""), {}, "waits", "not observed", id="before the controller looks"),
     pytest.param(
         look((3, NEW, WELL), revision=""), {"for_s": 301}, "failed", "kube-controller-manager", id="it never does"
     ),
@@ -75,7 +75,7 @@ LOOKS = [
         look((9, NEW, WELL), (1, NEW, CLOSED)),
         {"already": ("node-10",), "for_s": 90},
         "done",
-        "node-10 (not well before)",
+        "node-10 (not Ready before)",
         id="nor one that was closed before",
     ),
     pytest.param(
@@ -114,11 +114,11 @@ LOOKS = [
         look(desired=3, refused="violates PodSecurity"),
         {"for_s": 16},
         "failed",
-        "3 pods may not be created: violates",
+        "3 pods cannot be created: violates",
         id="refused",
     ),
     pytest.param(look(desired=3, refused="timeout"), {"for_s": 5}, "waits", "timeout", id="refused for a moment"),
-    pytest.param(look(), {"for_s": 31}, "failed", "no node is one", id="no node fits"),
+    pytest.param(look(), {"for_s": 31}, "failed", "it may run on no node", id="no node fits"),
     pytest.param(
         look((5, NEW, WELL), (5, OLD, WELL)), {"for_s": 60, "limit": 50}, "failed", "longer than 50 s", id="too late"
     ),

@@ -10,11 +10,11 @@ import pytest
 from readygate_objects.lock import (
     FREE,
     HELD,
-    OURS,
+    OWN,
     SILENT_S,
-    standing,
+    explained,
+    state_of,
     taken,
-    told,
 )
 
 from tests.playbooks.rendering import ROLES
@@ -34,7 +34,7 @@ def lease(holder: str, silent_s: float = 0.0) -> dict[str, Any]:
     ("found", "dead", "expected"),
     [
         pytest.param({}, "", FREE, id="nobody runs"),
-        pytest.param(lease(ME), "", OURS, id="we have begun already"),
+        pytest.param(lease(ME), "", OWN, id="we have begun already"),
         pytest.param(lease(OTHER), "", HELD, id="another runs"),
         pytest.param(lease(OTHER, SILENT_S - 1), "", HELD, id="another was quiet for a while"),
         pytest.param(lease(OTHER, SILENT_S + 1), "", FREE, id="nothing was heard of it for long"),
@@ -43,14 +43,14 @@ def lease(holder: str, silent_s: float = 0.0) -> dict[str, Any]:
     ],
 )
 def test_who_may_run(found, dead, expected):
-    assert expected == standing(found, ME, AT, dead)
+    assert expected == state_of(found, ME, AT, dead)
 
 
 def test_one_that_has_said_how_long_it_may_be_silent_is_waited_for_so_long():
     made = lease(OTHER)
     made["spec"] |= taken({}, OTHER, AT, 3000)["spec"]
-    assert [HELD, FREE] == [standing(made, ME, AT + silent) for silent in (2999, 3001)]
-    assert "nothing was heard of it for 3000 s" in told(made, AT)
+    assert [HELD, FREE] == [state_of(made, ME, AT + silent) for silent in (2999, 3001)]
+    assert "it was last seen 3000 s ago" in explained(made, AT)
 
 
 def test_whoever_takes_it_shows_the_version_that_was_read_so_that_one_of_two_wins():
@@ -60,8 +60,8 @@ def test_whoever_takes_it_shows_the_version_that_was_read_so_that_one_of_two_win
 
 
 def test_the_other_run_is_told_with_what_to_do():
-    words = told(lease(OTHER, 12.0), AT)
-    assert f"that of {OTHER}, since 2027-01-15T07:59:48Z, last heard of 12 s ago" in words
+    words = explained(lease(OTHER, 12.0), AT)
+    assert f"that of {OTHER}, since 2027-01-15T07:59:48Z, last seen 12 s ago" in words
     assert "readygate_take_over=true" in words
 
 

@@ -260,7 +260,7 @@ def test_the_file_is_named_after_its_content_so_that_a_change_restarts_the_sched
     ("text", "inventory", "named"),
     [
         pytest.param(None, {}, "kubeadm does not run kube-scheduler on this host", id="no manifest"),
-        pytest.param("# empty", {}, "is not there or no manifest", id="a manifest of nothing"),
+        pytest.param("# empty", {}, "does not exist or is no manifest", id="a manifest of nothing"),
     ],
 )
 def test_a_host_that_kubeadm_does_not_run_is_refused_with_the_ways_there_are(text, inventory, named):

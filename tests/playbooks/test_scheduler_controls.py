@@ -76,13 +76,13 @@ def play(
 def test_a_host_is_of_those_that_follow_or_of_the_one_that_leads(tmp_path, leader, group):
     code, shown = play(tmp_path, ["cp-1 cp-2"], leader=leader)
     assert (0, True) == (code, f"control_plane kube_scheduler_{group} of cp-1" in shown), shown
-    assert "waits" not in shown
+    assert "waiting" not in shown
 
 
 def test_a_node_that_gets_its_label_last_is_waited_for_and_what_is_waited_for_is_shown(tmp_path):
     code, shown = play(tmp_path, ["error: dial tcp: connection refused", "cp-1", "cp-1 cp-2"])
     assert 0 == code, shown
-    assert "    waits: the control plane nodes cannot be asked for: error: dial tcp: connection refused\n" in shown
+    assert "    waiting: the control plane nodes cannot be listed: error: dial tcp: connection refused\n" in shown
     assert "is on cp-1, and the inventory has 2 control plane hosts\n" in shown
     assert "RETRYING" not in shown
 
@@ -102,14 +102,14 @@ def test_a_host_without_a_kubelets_kubeconfig_is_told_what_the_playbooks_are_for
 @pytest.mark.parametrize(
     ("whoami", "expected"),
     [
-        pytest.param(user("kubernetes-admin"), "conf: kubernetes-admin. A host that is to join", id="somebody else"),
-        pytest.param("no JSON", "conf: no JSON. A host that is to join", id="an answer that is none"),
-        pytest.param("[]", "conf: []. A host that is to join", id="an answer of another kind"),
+        pytest.param(user("kubernetes-admin"), "conf: kubernetes-admin. Run prepare-control", id="somebody else"),
+        pytest.param("no JSON", "conf: no JSON. Run prepare-control-plane.yml", id="an answer that is none"),
+        pytest.param("[]", "conf: []. Run prepare-control-plane.yml", id="an answer of another kind"),
     ],
 )
 def test_a_host_that_is_no_node_is_refused_with_what_is_known_of_it(tmp_path, whoami, expected):
     code, shown = play(tmp_path, ["cp-1 cp-2"], whoami=whoami)
     assert code != 0
-    assert "cp-1 is not a node of the cluster, as the API server sees" in shown
+    assert "cp-1 is not a node of the cluster: the API server answers for" in shown
     assert expected in shown
-    assert "prepare-control-plane.yml; take any other out of the group control_plane" in shown
+    assert "remove any other from the group control_plane" in shown

@@ -15,8 +15,8 @@ from tests.playbooks.seeing import EXTENDER, FIRST, manifest
 
 NAME = "control-1"
 TOLD = (
-    "Add to the `extenders` of this scheduler's KubeSchedulerConfiguration, in the place of an earlier one of ours, "
-    "and start it again: "
+    "Add to the `extenders` of this scheduler's KubeSchedulerConfiguration, in place of readygate's earlier entry, "
+    "and restart it: "
 )
 # A process of this name is the scheduler; of several that run here the one with the manifest's arguments. Python takes
 # any after `-c` and a program, which ends by itself.

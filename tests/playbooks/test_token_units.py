@@ -117,7 +117,7 @@ def test_no_role_of_the_extender_lets_its_token_renew_itself() -> None:
 
 def test_the_token_is_there_before_the_timer_and_the_timer_before_the_manifest() -> None:
     names = list(tasks("static"))
-    order = ["Renew the credentials", "Start the timer that renews the token", "Put it in place"]
+    order = ["Renew the credentials", "Start the timer that renews the token", "Put the manifest in place"]
     places = [names.index(f"Static | {name}") for name in order]
     assert places == sorted(places)
 
@@ -138,7 +138,7 @@ def test_undo_ends_the_timer_before_it_removes_the_units_and_the_folder_last() -
     absent = tasks("static_absent")
     names = list(absent)
     ends, removes = "Static absent | End the timer that renews the token", "Static absent | Remove its files"
-    assert names.index(ends) < names.index("Static absent | Have systemd forget its last run") < names.index(removes)
+    assert names.index(ends) < names.index("Static absent | Reset a failed run of the unit") < names.index(removes)
     assert absent[ends]["ansible.builtin.command"]["argv"][:3] == ["systemctl", "disable", "--now"]
     removed = absent[removes]["loop"]
     assert {f"{UNITS}.timer", f"{UNITS}.service"} < set(removed)

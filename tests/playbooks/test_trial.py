@@ -199,7 +199,7 @@ FULL = away("OutOfpods", "110 of 110")
             "on a: it failed",
             id="what fails is not tried on",
         ),
-        pytest.param([], {}, [], "no Ready node is one that it may run on", id="no node"),
+        pytest.param([], {}, [], "it may run on no Ready node", id="no node"),
     ],
 )
 def test_on_which_nodes_it_is_tried_until_one_takes_it(nodes, becomes, tried, why):

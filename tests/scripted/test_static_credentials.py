@@ -286,7 +286,7 @@ def test_what_is_no_token_is_not_written(host, given):
     host.has(present)
     host.next = given
     code, text = host.run("--when-due")
-    assert (1, True) == (code, "is no token that states when it ends" in text)
+    assert (1, True) == (code, "no token that states when it ends" in text)
     assert f"{present}\n" == host.content("token")
 
 

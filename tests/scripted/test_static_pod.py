@@ -202,7 +202,7 @@ def test_one_whose_process_ends_gives_way_at_once(host):
     host.put(FIRST)
     code, verdict = host.put(ENDS, f"--limit-s={FOR_EVER_S}", f"--silent-s={FOR_EVER_S}")
     assert (1, True, FIRST) == (code, verdict["back"], host.manifest.read_text())
-    assert "the process of the new manifest has ended; the earlier one is back in place and answers" in verdict["said"]
+    assert "the process of the new manifest has ended; the earlier one is back in place and answers" in verdict["cause"]
 
 
 def test_what_runs_beside_one_that_gives_way_is_ended_with_it(host):
@@ -218,7 +218,7 @@ def test_one_that_hears_nothing_gives_way_after_the_silence_and_is_ended(host):
     host.put(FIRST)
     code, verdict = host.put(DEAF, f"--limit-s={FOR_EVER_S}", "--silent-s=1")
     assert (1, True, FIRST) == (code, verdict["back"], host.manifest.read_text())
-    assert "nobody has answered for 1 s; the earlier one is back in place and answers" in verdict["said"]
+    assert "no extender has answered for 1 s; the earlier one is back in place and answers" in verdict["cause"]
 
 
 def test_an_earlier_one_of_the_same_revision_is_not_ended_with_the_new_one(host):
@@ -255,7 +255,7 @@ def test_what_does_not_answer_gives_way_to_the_earlier_one(host):
     host.put(FIRST)
     code, verdict = host.put(BROKEN)
     assert (1, False, True) == (code, verdict["put"], verdict["back"])
-    assert "the earlier one is back in place and answers" in verdict["said"]
+    assert "the earlier one is back in place and answers" in verdict["cause"]
     assert (FIRST, ["readygate-extender.yaml"]) == (host.manifest.read_text(), host.seen)
     assert host.left() == []
 
@@ -276,7 +276,7 @@ def test_one_that_is_put_back_is_another_pod_to_the_kubelet_each_time(host):
 def test_where_there_was_none_there_is_none_again(host):
     code, verdict = host.put(BROKEN)
     assert (1, False, False) == (code, verdict["put"], host.manifest.exists())
-    assert "there was no earlier one" in verdict["said"]
+    assert "there was no earlier one" in verdict["cause"]
 
 
 def test_what_answers_at_the_port_in_another_language_is_no_extender(host):
@@ -310,8 +310,8 @@ def test_without_a_timer_nothing_is_changed(host):
     host.systemd.with_name("systemd-fails").touch()
     code, verdict = host.put(SECOND)
     assert (1, False, FIRST) == (code, verdict["put"], host.manifest.read_text())
-    assert "the dead man's timer could not be set" in verdict["said"]
-    assert "nothing was changed" in verdict["said"]
+    assert "the timer for `recover` could not be started" in verdict["cause"]
+    assert "nothing was changed" in verdict["cause"]
     assert host.left() == []
 
 
@@ -337,7 +337,7 @@ def test_after_a_restart_of_the_host_the_unproven_one_does_not_stay(host):
     job.write_text(json.dumps(json.loads(job.read_text()) | {"boot": "another"}))
     assert host.timer_fires() == 0
     assert (FIRST, True, []) == (host.manifest.read_text(), host.verdict()["back"], host.left())
-    assert "the host was restarted in the middle" in host.verdict()["said"]
+    assert "the host was restarted during the change" in host.verdict()["cause"]
 
 
 def test_a_run_that_was_killed_after_it_put_the_earlier_one_back_says_so(host):
@@ -355,7 +355,7 @@ def test_a_change_whose_job_a_disk_has_lost_is_set_aside_and_the_next_one_begins
     (host.ours / "pending" / "job.json").write_bytes(damaged)
     assert host.timer_fires() == 0
     assert (False, BROKEN, []) == (host.verdict()["put"], host.manifest.read_text(), host.left())
-    assert f"it lies in {host.ours}/unreadable now" in host.verdict()["said"]
+    assert f"it is in {host.ours}/unreadable now" in host.verdict()["cause"]
     assert host.put(THIRD)[1]["put"]
 
 
@@ -365,7 +365,7 @@ def test_what_somebody_else_has_written_meanwhile_stays(host):
     host.manifest.write_text("by hand")
     assert host.timer_fires() == 0
     assert ("by hand", []) == (host.manifest.read_text(), host.left())
-    assert "somebody else has written" in host.verdict()["said"]
+    assert "another program has changed" in host.verdict()["cause"]
 
 
 def test_the_timer_leaves_a_run_alone_that_is_at_work(host):
@@ -393,4 +393,4 @@ def test_the_earlier_one_is_asked_where_it_answers_which_may_be_another_port(hos
     host.put(first)
     code = host.run(host.command(BROKEN, "http://127.0.0.1:1/readyz"))
     assert (1, True, first) == (code, host.verdict()["back"], host.manifest.read_text())
-    assert "the earlier one is back in place and answers" in host.verdict()["said"]
+    assert "the earlier one is back in place and answers" in host.verdict()["cause"]

@@ -49,7 +49,7 @@ def _row(file: str, old: str, new: str, what: str, tests: tuple[str, ...]) -> By
 PLAYBOOKS: tuple[ByHand, ...] = (
     _row(
         "playbooks/site.yml",
-        "# Of this host, and not a moment ago: another run is kept out for ten minutes.\n"
+        "# Not if this host has taken the lock within the last minute: the lock holds for ten minutes.\n"
         "      when: &not_begun __readygate_objects_begun.at is not defined or",
         "# Of this host.\n      when: &not_begun __readygate_objects_begun.at is not defined and",
         "the second play of a run does not keep other runs out",
@@ -142,7 +142,7 @@ PLAYBOOKS: tuple[ByHand, ...] = (
     ),
     _row(
         _LEASE,
-        'spec.get("acquireTime", "") if ours else stamp(wall)',
+        'spec.get("acquireTime", "") if is_own else stamp(wall)',
         "stamp(wall)",
         "each renewal looks like a new run",
         _OF_ROLLOUT,

@@ -84,6 +84,7 @@ LINT = (
     Step("mypy", (PYTHON, "-m", "tools.lint", "types"), "types, strict"),
     Step("imports", (str(BIN / "lint-imports"),), "which package may import which"),
     Step("playbooks", (PYTHON, "-m", "tools.lint", "playbooks"), "playbooks, strictest profile"),
+    Step("words", (PYTHON, "-m", "tools.lint", "words"), "no retired word in what operators read"),
 )
 TOOLS = Step("tools", (PYTHON, "-m", "tools.testbed.shared.tools"), "helm and the like, built once and cached")
 OLDEST = Step(

@@ -179,7 +179,7 @@ def test_conditions_lead_to_their_findings(all_of, any_of, expected):
         "missing is good in anyOf",
         [],
         [TRUE | {"missing": "open"}, OTHER],
-        "while node condition A is missing, this entry is good whatever the other entries say",
+        "while node condition A is missing, this entry is good whatever the other entries are",
     ),
     (
         "always open",

@@ -238,7 +238,7 @@ Other causes: 7 Insufficient nvidia.com/gpu, 3 didn't match Pod's node affinity/
 IN_WORDS = 'Other causes: persistentvolumeclaim "x" not found (kube-scheduler, 8s ago)\n'
 IN_SHADOW = attempt(shadow=(refused("a", "dns", "r"), refused("b", "dns", "r")), shadow_count=2)
 SHADOW = """\
-Gate dns is in shadow: if armed, it would have kept the pod off 2 nodes.
+Gate dns is in shadow: if armed, it would have refused 2 nodes for the pod.
 No cap, pause or storm is in force.
 41 of 41 scheduler calls for this pod were answered.
 """

@@ -107,8 +107,8 @@ gates: [{conditions: {allOf: [{of: pod, type: A, staleAfterSeconds: 60}]}}]  # a
     gates[0].conditions.allOf[0].staleAfterSeconds: is 60, allowed: null for a condition of a pod: it has no
     heartbeat time
 gates: [{conditions: {allOf: [{of: node, type: readygate.dev/NodeHealthy}]}}]  # readygate's own condition as evidence
-    gates[0].conditions.allOf[0].type: is the text "readygate.dev/NodeHealthy" of the node, allowed: any but that,
-    which we write ourselves
+    gates[0].conditions.allOf[0].type: is the text "readygate.dev/NodeHealthy" of the node, allowed: any other:
+    readygate itself writes that one
 gates: [{damping: {minHealthySeconds: 30, ceilingSeconds: 20}}]  # damping begins above its ceiling
     gates[0].damping.minHealthySeconds: is 30, allowed: not more than ceilingSeconds, 20
 gates: [{podStarts: {namespaces: 1}}]  # one namespace confirms nothing

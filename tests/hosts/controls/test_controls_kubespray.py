@@ -88,6 +88,6 @@ def test_with_it_each_scheduler_asks_and_the_play_and_check_prove_it(controls, s
     assert schedulers.all_ask([POD_URL])
     run = sprayed.run("site.yml", hosts=THREE, tags=SCHEDULER, **METHOD)
     assert (0, 0) == (run.code, run.changed), run.told()
-    assert "A pod that readygate refuses everywhere is refused everywhere" in run.output
+    assert "Check that kube-scheduler refuses a pod that readygate refuses on every node" in run.output
     checked = sprayed.run("check.yml", hosts=THREE, **METHOD)
     assert (0, 0) == (checked.code, checked.changed), checked.told()

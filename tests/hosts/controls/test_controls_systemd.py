@@ -86,7 +86,7 @@ def play(plays, registered):  # noqa: ARG001
 def test_each_scheduler_asks_by_a_drop_in_and_kubeadm_is_told_nothing(controls, schedulers, registered):
     run, cluster, longest_s = registered
     assert schedulers.all_ask(ASKED)
-    assert "A pod that readygate refuses everywhere is refused everywhere" in run.output
+    assert "Check that kube-scheduler refuses a pod that readygate refuses on every node" in run.output
     assert cluster == schedulers.cluster()
     assert longest_s < float("inf")
     for host in THREE:

@@ -30,7 +30,7 @@ def refusals(api) -> list[str]:
 
 
 def test_the_play_has_seen_that_the_scheduler_asks_while_all_gates_are_in_shadow(api, deployed):
-    assert "A pod that readygate refuses everywhere is refused everywhere" in deployed.output
+    assert "Check that kube-scheduler refuses a pod that readygate refuses on every node" in deployed.output
     assert any(contract.CANARY_REFUSED in said for said in refusals(api)), api.items(f"{NS}/events")
     assert left_behind(api) == []
 
@@ -61,5 +61,5 @@ def test_a_scheduler_that_places_unasked_fails_the_play(api, ansible):
     run = ansible.run(CANARY_ONLY)
     assert run.code != 0
     assert "kube-scheduler (default-scheduler) placed a pod on node " in run.told()
-    assert "check.yml says of each host whether its scheduler is registered" in run.told()
+    assert "check.yml reports for each host whether readygate is registered" in run.told()
     assert left_behind(api) == []

@@ -58,7 +58,7 @@ def test_what_cannot_work_is_found_before_an_agent_is_touched(api, ansible, vari
     before = identities(api)
     run = ansible.run("site.yml", **ARMED, readygate_agent_trial_timeout_seconds=90, **variables)
     assert run.code != 0
-    assert all(words in run.told() for words in (cause, "does not take this configuration", "no agent was changed"))
+    assert all(words in run.told() for words in (cause, "does not accept this configuration", "no agent was changed"))
     assert before == identities(api)
     assert wait_for(lambda: api.items(TRIALS) == [])
 
@@ -113,7 +113,7 @@ def test_a_roll_out_whose_pods_are_refused_ends_early_with_the_refusal(api, ansi
     finally:
         api.delete(f"{QUOTAS}/none")
     assert run.code != 0
-    assert all(words in run.told() for words in ("1 pods may not be created", "exceeded quota: none")), run.told()
+    assert all(words in run.told() for words in ("1 pods cannot be created", "exceeded quota: none")), run.told()
     assert "RETRYING" not in run.output
     # The controller tries ever more seldom, in the end each quarter of an hour; what happens to its object wakes it.
     api.patch(AGENTS, {"metadata": {"annotations": {"tests-wake": "its controller"}}})

@@ -210,7 +210,7 @@ def put_back_as_it_answers_nothing(hosts, api, ansible):  # noqa: ARG001
     finally:
         hosts.ssh("control-1", "systemctl stop stopping", check=False)
     assert hosts.ssh("control-1", "cat /root/stopped").stdout, "none was there"
-    told = ("nobody has answered for 6 s", "the earlier one is back in place and answers")
+    told = ("no extender has answered for 6 s", "the earlier one is back in place and answers")
     assert (run.code != 0, [words in run.told() for words in told]) == (True, [True, True]), run.told()
 
 

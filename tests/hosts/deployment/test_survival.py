@@ -25,7 +25,7 @@ SCHEDULER_ONLY, SCHEDULER_OFF = HERE / "scheduler_only.yml", HERE / "scheduler_o
 FOLDER = "/etc/kubernetes/readygate"
 API_SERVER = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 MANIFEST = "/etc/kubernetes/manifests/kube-scheduler.yaml"
-CHANGE = "Change | What kube-scheduler runs with"
+CHANGE = "Change | Change kube-scheduler of this host"
 EVERY_TASK = "READYGATE_EVERY_TASK"
 BOOT = "cat /proc/sys/kernel/random/boot_id"
 # A real change each time: the scheduler starts again.
@@ -148,7 +148,7 @@ def test_a_host_that_loses_power_in_the_middle_has_its_earlier_scheduler_afterwa
     assert wait_for(lambda: settled(hosts), timeout_s=400), hosts.ssh("control-1", STATE, check=False).stdout
     told = verdict(hosts)
     assert (told["outcome"], timeouts(hosts)) == ("put-back", before), told
-    assert "the host was restarted in the middle" in told["cause"]
+    assert "the host was restarted during the change" in told["cause"]
     answers = f"python3 -c 'import urllib.request as r; r.urlopen(\"{POD_URL}/readyz\", timeout=2)'"
     assert wait_for(lambda: hosts.ssh("control-1", answers, check=False).returncode == 0, timeout_s=400), "the extender"
 

@@ -49,7 +49,7 @@ def test_edits_that_kubeadm_would_lose_stop_the_play(ansible):
         SCHEDULER_ONLY, readygate_scheduler_config_kubeadm_environment={"HTTPS_PROXY": "http://192.0.2.9:3128"}
     )
     assert (run.code != 0, run.changed) == (True, 0)
-    assert "is not what kubeadm would write: these lines (+) would be new. Take them out of" in run.told()
+    assert "differs from what kubeadm would write: these lines (+) would be new. Remove them from" in run.told()
     assert "192.0.2.9" in run.told()
 
 

@@ -69,7 +69,7 @@ def test_ansible_came_by_ipv6(six, deployed):
 
 
 def test_the_play_has_seen_that_the_scheduler_asks(deployed):
-    assert "A pod that readygate refuses everywhere is refused everywhere" in deployed.output
+    assert "Check that kube-scheduler refuses a pod that readygate refuses on every node" in deployed.output
 
 
 def test_each_agents_checks_pass_and_its_service_speaks_for_it(six, admin, deployed):

@@ -94,7 +94,7 @@ def test_nothing_else_of_kubeadms_configuration_has_changed(api, before):
 
 
 def test_the_play_has_seen_a_pod_refused_everywhere_while_all_gates_are_in_shadow(api, installed):
-    assert "A pod that readygate refuses everywhere is refused everywhere" in installed.output
+    assert "Check that kube-scheduler refuses a pod that readygate refuses on every node" in installed.output
     events = api.items(f"/api/v1/namespaces/{NS}/events")
     canary = "readygate-canary"
     refusals = [

@@ -11,7 +11,7 @@ from readygate_scheduler.jobs import UNTIL, digest
 from readygate_scheduler.scheduler import Scheduler
 
 from tests.playbooks.host import PROGRAM
-from tests.playbooks.host.world import EXTENDER, OLD_COMMAND, REFUSED, RecordingHands, manifest
+from tests.playbooks.host.world import EXTENDER, OLD_COMMAND, REFUSED, RecordingIO, manifest
 from tools.kit.waiting import wait_until
 
 # What it may use, looked up in the documentation of Python 3.6.
@@ -43,15 +43,15 @@ def test_what_the_scheduler_shows_to_have_loaded_is_confirmed_and_kept_as_proven
 def test_a_mark_that_a_disk_has_lost_proves_nothing(world, mark):
     job = world.job()
     world.change().apply(job)
-    assert world.change().stands(job)
+    assert world.change().is_in_place(job)
     (world.folder / "proven/mark.json").write_bytes(mark)
-    assert not world.change().stands(job)
+    assert not world.change().is_in_place(job)
 
 
 def test_while_a_change_is_open_systemd_calls_again_and_at_boot(world):
     seen = []
 
-    class Looking(RecordingHands):
+    class Looking(RecordingIO):
         def rename(self, old, new):
             super().rename(old, new)
             if new == str(world.target):
@@ -100,7 +100,7 @@ def test_a_scheduler_that_answers_but_does_not_know_us_is_not_believed(world):
     job = world.job(json.dumps({"extenders": []}), limit_s=0.3)
     verdict = world.change().apply(job)
     assert verdict["outcome"] == "put-back"
-    assert "/configz did not show the new configuration: extenders: 1 are expected, 0 loaded" in verdict["cause"]
+    assert "/configz did not show the new configuration: extenders: 1 expected, 0 loaded" in verdict["cause"]
 
 
 def test_what_its_own_binary_refuses_is_never_put_in_place(world):
@@ -126,7 +126,7 @@ def test_a_scheduler_that_was_broken_before_is_touched_only_where_that_is_asked_
     wait_until(lambda: list(world.logs.iterdir()), "its panic: the old process has ended, and none comes after it")
     verdict = world.change().apply(world.job(force=force))
     assert verdict["outcome"] == ("confirmed" if force else "broken-before")
-    assert force or "did not work before; nothing was changed. Mend it first: panic" in verdict["cause"]
+    assert force or "did not work before the change; nothing was changed. Repair it first: panic" in verdict["cause"]
 
 
 def test_who_writes_the_manifest_between_look_and_change_wins(world):
@@ -139,7 +139,7 @@ def test_who_writes_the_manifest_between_look_and_change_wins(world):
 def test_who_renames_his_own_over_ours_in_the_middle_keeps_it(world):
     mine = manifest([*OLD_COMMAND, "--v=2"])
 
-    class Elsewhere(RecordingHands):
+    class Elsewhere(RecordingIO):
         def rename(self, old, new):
             super().rename(old, new)
             if new == str(world.target):
@@ -147,7 +147,7 @@ def test_who_renames_his_own_over_ours_in_the_middle_keeps_it(world):
 
     verdict = world.change(Elsewhere(world)).apply(world.job(limit_s=0.3))
     assert (verdict["outcome"], world.target.read_text()) == ("failed", mine)
-    assert "somebody else has written" in verdict["cause"]
+    assert "another program has changed" in verdict["cause"]
     assert world.left() == []
 
 
@@ -214,7 +214,7 @@ def test_a_configuration_that_was_edited_is_written_again_and_loaded_by_a_new_pr
     assert world.loaded["extenders"] == [EXTENDER]
 
 
-class Full(RecordingHands):
+class Full(RecordingIO):
     """No space from the nth write on."""
 
     def __init__(self, world, writes):
@@ -240,13 +240,13 @@ def test_a_disk_that_is_full_at_any_moment_leaves_the_old_or_the_proven_new(worl
 
 
 def test_a_switch_that_cannot_be_set_stops_the_change(world):
-    class Powerless(RecordingHands):
+    class Powerless(RecordingIO):
         def run(self, argv, limit_s=30.0, binary=None):
             return (1, "no bus") if argv[:2] == ["systemctl", "enable"] else super().run(argv, limit_s, binary)
 
     verdict = world.change(Powerless(world)).apply(world.job())
     assert (verdict["outcome"], verdict["changed"]) == ("failed", False)
-    assert "the dead man's timer could not be set: no bus" in verdict["cause"]
+    assert "the timer for `recover` could not be started: no bus" in verdict["cause"]
     assert (world.target.read_text(), world.left()) == (manifest(OLD_COMMAND), [])
 
 
@@ -276,7 +276,7 @@ def test_detach_needs_neither_api_server_nor_a_scheduler_that_works(world):
     way_out = dict(detached(str(world.folder)), limit_s=0.3)
     verdict = world.change().apply(way_out)
     assert (verdict["outcome"], world.target.read_text()) == ("confirmed", manifest(OLD_COMMAND))
-    assert "the manifest stays as asked" in verdict["cause"]
+    assert "the new manifest stays" in verdict["cause"]
 
 
 def test_detach_leaves_what_was_noted_of_the_time_before_us(world):

@@ -8,14 +8,14 @@ from typing import ClassVar
 import pytest
 from readygate_scheduler import command
 from readygate_scheduler.command import main
-from readygate_scheduler.hands import Hands
+from readygate_scheduler.host_io import HostIO
 
 from tests.playbooks.host.world import OLD_COMMAND, manifest
 
 
 def called(world, *given):
     options = ["--folder", str(world.folder), "--units", str(world.units), "--proc", str(world.proc)]
-    return main([*options, *given], world.hands())
+    return main([*options, *given], world.host_io())
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_for_a_program_it_is_json(registered, capsys):
 
 def test_while_it_waits_it_says_for_what(registered, capsys, monkeypatch):
     """Whatever it takes: here it has nothing to say of only for a moment."""
-    monkeypatch.setattr(command, "TOLD_AFTER_S", 0.05)
+    monkeypatch.setattr(command, "PROGRESS_EVERY_S", 0.05)
     registered.slow_s = 0.5
     assert called(registered, "detach") == 0
     assert "0 s: no new kube-scheduler started, 4 s at most\n" in capsys.readouterr().err
@@ -72,11 +72,13 @@ def nothing(world):
 @pytest.mark.parametrize(
     ("given", "what", "expected"),
     [
-        pytest.param(["detach"], is_not_there, "no kube-scheduler of this host was registered", id="never registered"),
-        pytest.param(["detach"], is_edited, "playbooks/detach.yml mends any", id="a manifest that was edited since"),
-        pytest.param(["detach"], has_lost_its_mark, "playbooks/detach.yml mends any", id="a mark that is half a file"),
-        pytest.param(["apply", "/nowhere.json"], nothing, "/nowhere.json is no job", id="a job that is not there"),
-        pytest.param(["apply", "/proc/self/comm"], nothing, "is no job", id="a job that is none"),
+        pytest.param(
+            ["detach"], is_not_there, "readygate is not registered with a kube-scheduler", id="never registered"
+        ),
+        pytest.param(["detach"], is_edited, "run playbooks/detach.yml", id="a manifest that was edited since"),
+        pytest.param(["detach"], has_lost_its_mark, "run playbooks/detach.yml", id="a mark that is half a file"),
+        pytest.param(["apply", "/nowhere.json"], nothing, "/nowhere.json is not a job", id="a job that is not there"),
+        pytest.param(["apply", "/proc/self/comm"], nothing, "is not a job", id="a job that is none"),
     ],
 )
 def test_what_it_cannot_do_is_one_line_with_the_remedy(registered, capsys, given, what, expected):
@@ -97,7 +99,7 @@ def test_without_rights_it_says_so(registered, capsys, monkeypatch):
 
 
 def test_beside_another_run_it_waits_and_says_so(registered, capsys, monkeypatch):
-    monkeypatch.setattr(command, "TOLD_AFTER_S", 0.05)
+    monkeypatch.setattr(command, "PROGRESS_EVERY_S", 0.05)
     monkeypatch.setattr(command, "LOCK_LIMIT_S", 0.5)
     with command.locked(str(registered.folder), 0.0):
         assert called(registered, "detach") == 1
@@ -112,9 +114,9 @@ def test_ctrl_c_leaves_the_rest_to_systemd_and_says_so(registered, capsys, monke
     def interrupted(_self, _cause):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command.People, "waiting", interrupted)
+    monkeypatch.setattr(command.Terminal, "waiting", interrupted)
     assert called(registered, "detach") == 130
-    assert "a timer of systemd ends the change within 15 s" in capsys.readouterr().err
+    assert "a timer of systemd completes or undoes the change within 15 s" in capsys.readouterr().err
     assert "readygate-scheduler-recover.timer" in registered.left()
 
 
@@ -125,7 +127,7 @@ def test_wrong_usage_has_a_code_of_its_own(capsys, given):
     assert (2, True) == (ended.value.code, "usage: readygate-scheduler" in capsys.readouterr().err)
 
 
-class Systemd(Hands):
+class Systemd(HostIO):
     """Of a host whose bus does not always answer: what `systemctl is-active` ends with, look by look; the change ends
     at the last."""
 
@@ -155,7 +157,7 @@ class Systemd(Hands):
 )
 def test_a_change_is_waited_for_until_it_has_ended(world, monkeypatch, codes):
     monkeypatch.setattr(command, "POLL_S", 0.0)
-    monkeypatch.setattr(command, "Hands", Systemd)
+    monkeypatch.setattr(command, "HostIO", Systemd)
     monkeypatch.setattr(Systemd, "codes", [*codes])
     monkeypatch.setattr(Systemd, "calls", [])
     monkeypatch.setattr(Systemd, "verdict", str(world.folder / "verdict.json"))
@@ -164,15 +166,15 @@ def test_a_change_is_waited_for_until_it_has_ended(world, monkeypatch, codes):
 
 
 def test_one_that_hung_and_was_ended_is_told_with_what_goes_on_and_what_to_do(world, monkeypatch):
-    monkeypatch.setattr(command, "Hands", Systemd)
+    monkeypatch.setattr(command, "HostIO", Systemd)
     monkeypatch.setattr(Systemd, "codes", [3])
     monkeypatch.setattr(Systemd, "calls", [])
     monkeypatch.setattr(Systemd, "verdict", str(world.folder / "another.json"))
     verdict = command.start(str(world.folder), {"id": "job-1", "limit_s": 60.0})
     assert ("failed", True) == (verdict["outcome"], "recover" in Systemd.calls)
     told = [
-        "is ended after 300 s",
-        "every 15 s to end the change",
+        "ends one that hangs after 300 s",
+        "every 15 s to complete or undo",
         "detach.yml",
         "journalctl --unit readygate-scheduler",
     ]

@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 
 import pytest
-from readygate_scheduler.hands import LABEL, Hands
+from readygate_scheduler.host_io import LABEL, HostIO
 
-from tests.playbooks.host.world import OLD_COMMAND, RecordingHands, manifest
+from tests.playbooks.host.world import OLD_COMMAND, RecordingIO, manifest
 
 DAMAGED = pytest.mark.parametrize(
     "damaged", [b"", b'{"id": ', b"\0" * 20, b"\xff\xfe", b"[]"], ids=["empty", "half", "zeros", "no text", "a list"]
@@ -18,7 +18,7 @@ class Killed(BaseException):
     """Not an Exception: the program does not live to handle it."""
 
 
-class Dying(RecordingHands):
+class Dying(RecordingIO):
     """Ends as soon as something has got this name."""
 
     def __init__(self, world, name):
@@ -69,7 +69,7 @@ def test_where_nobody_knows_what_it_was_about_it_is_set_aside_and_said(world):
         path.write_bytes(b"")
     told = world.change().recover()
     assert (told["outcome"], told["changed"], world.left()) == ("failed", False, [])
-    assert f"it lies in {world.folder}/unreadable now" in told["cause"]
+    assert f"it is in {world.folder}/unreadable now" in told["cause"]
     assert world.target.read_text() == job["wanted"]
     assert world.change().recover() is None
     again = dict(world.job(), before_command=job["command"])
@@ -90,19 +90,19 @@ def test_a_file_that_is_put_in_place_gets_the_label_that_belongs_there(tmp_path,
         labels[str(place)] = THERE
     monkeypatch.setattr(os, "getxattr", lambda path, name: labels[path] if name == LABEL else None)
     monkeypatch.setattr(os, "setxattr", lambda path, _, value: labels.update({path: value}))
-    Hands().label(str(written), str(place))
+    HostIO().label(str(written), str(place))
     assert (THERE if there else OF_THE_FOLDER) == labels[str(written)]
 
 
 def test_without_labels_nothing_happens(tmp_path):
     (tmp_path / "written").touch()
-    Hands().label(str(tmp_path / "written"), str(tmp_path / "nowhere" / "ours.conf"))
+    HostIO().label(str(tmp_path / "written"), str(tmp_path / "nowhere" / "ours.conf"))
 
 
 def test_both_ways_the_label_is_set_before_the_file_is_in_place(world):
     order = []
 
-    class Looking(RecordingHands):
+    class Looking(RecordingIO):
         def label(self, path, like):
             order.append(("label", Path(path).name, like))
 

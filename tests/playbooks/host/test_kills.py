@@ -15,7 +15,7 @@ import pytest
 from readygate_scheduler import change
 
 from tests.playbooks.host import PROGRAM
-from tests.playbooks.host.world import OLD_COMMAND, RecordingHands, World, manifest
+from tests.playbooks.host.world import OLD_COMMAND, RecordingIO, World, manifest
 from tools.kit.waiting import wait_until
 
 
@@ -23,7 +23,7 @@ class Killed(BaseException):
     """Not an Exception: the program does not live to handle it."""
 
 
-class Dying(RecordingHands):
+class Dying(RecordingIO):
     """Ends when the nth effect is due, and counts them all. With n = -1 it never ends."""
 
     def __init__(self, world, n=-1):
@@ -58,12 +58,12 @@ class Dying(RecordingHands):
 def moments(tmp_path, *, works):
     """How many effects a whole run has; a write is two, its file and the rename."""
     world = World(tmp_path)
-    hands = Dying(world)
+    io = Dying(world)
     try:
-        world.change(hands).apply(world.job(works=works))
+        world.change(io).apply(world.job(works=works))
     finally:
         world.stop()
-    return hands.effects
+    return io.effects
 
 
 def whole(world, job):
@@ -129,7 +129,7 @@ def test_a_recover_that_is_killed_too_is_ended_by_the_next(tmp_path_factory, wor
         try:
             job = here.job(works=works)
 
-            class Swapped(RecordingHands):
+            class Swapped(RecordingIO):
                 def rename(self, old, new, here=here):
                     super().rename(old, new)
                     if new == str(here.target):
@@ -137,13 +137,13 @@ def test_a_recover_that_is_killed_too_is_ended_by_the_next(tmp_path_factory, wor
 
             with pytest.raises(Killed):
                 here.change(Swapped(here)).apply(dict(job))
-            hands = Dying(here, moment)
+            io = Dying(here, moment)
             try:
-                here.change(hands).recover()
+                here.change(io).recover()
             except Killed:
                 here.change().recover()
             ended_well(here, job, works=works)
-            if moment >= hands.effects:
+            if moment >= io.effects:
                 break
         finally:
             here.stop()
@@ -154,9 +154,9 @@ def test_a_recover_that_is_killed_too_is_ended_by_the_next(tmp_path_factory, wor
 KILLED = textwrap.dedent("""
     import os, signal, sys
     from readygate_scheduler.command import main
-    from readygate_scheduler.hands import Hands
+    from readygate_scheduler.host_io import HostIO
 
-    class Dying(Hands):
+    class Dying(HostIO):
         def run(self, argv, limit_s=30.0, binary=None):
             return (0, "") if argv[0] == "systemctl" else super().run(argv, limit_s, binary)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from readygate_scheduler import kubelet
 
-from tests.playbooks.host.world import MIRROR, OLD_COMMAND, UID, RecordingHands, manifest
+from tests.playbooks.host.world import MIRROR, OLD_COMMAND, UID, RecordingIO, manifest
 
 FOR_EVER_S = 60.0
 REFUSED = (1, "Operation cannot be fulfilled: Precondition failed: UID in precondition: 9e8ede64")
@@ -31,7 +31,7 @@ def test_a_kubelet_that_waits_looks_again_when_the_earlier_pods_mirror_is_change
 
 
 def test_so_does_one_that_is_given_the_earlier_manifest_back(world):
-    class SlowAfterwards(RecordingHands):
+    class SlowAfterwards(RecordingIO):
         def rename(self, old, new):
             back = new == str(world.target) and old.endswith("before")
             world.slow_s = FOR_EVER_S if back else world.slow_s
@@ -70,7 +70,7 @@ def test_a_change_that_an_earlier_release_has_left_open_is_ended(world):
     class Killed(BaseException):
         pass
 
-    class Dying(RecordingHands):
+    class Dying(RecordingIO):
         def rename(self, old, new):
             super().rename(old, new)
             if new == str(world.target):

@@ -7,7 +7,7 @@ import pytest
 from readygate_scheduler import lease
 from readygate_scheduler.scheduler import Scheduler
 
-from tests.playbooks.host.world import LEASE, OLD_COMMAND, RecordingHands, manifest
+from tests.playbooks.host.world import LEASE, OLD_COMMAND, RecordingIO, manifest
 
 OURS = os.uname().nodename + "_8a52b2f6-06a9-4c0e-b26e-f2d3f49f54ff"
 NEXT = os.uname().nodename + "_1f0c2b6e-8a55-43a7-9f0a-6d0c7c2b9d11"
@@ -33,7 +33,7 @@ def asked(world):
     return [names[tuple(argv[:5])] for argv in world.calls if tuple(argv[:5]) in names]
 
 
-class Asked(RecordingHands):
+class Asked(RecordingIO):
     """The next scheduler is started as soon as somebody has asked so often."""
 
     def __init__(self, world, times):
@@ -48,7 +48,7 @@ class Asked(RecordingHands):
         return said
 
 
-class Then(RecordingHands):
+class Then(RecordingIO):
     """What the Lease says once the new manifest is in place."""
 
     def __init__(self, world, holder):
@@ -121,7 +121,7 @@ def test_while_any_scheduler_of_before_runs_it_may_be_the_holder(leading):
 def test_one_that_was_started_anew_while_it_was_asked_is_waited_for_as_well(leading):
     """It leads by now and is not the one that the list of before has."""
 
-    class Crashing(RecordingHands):
+    class Crashing(RecordingIO):
         def run(self, argv, limit_s=30.0, binary=None):
             if argv == LEASE["read"] and leading.holder == OURS:
                 leading.end_process()
@@ -169,7 +169,7 @@ def test_a_process_has_ended_only_where_that_is_certain(tmp_path, stat, expected
 @pytest.mark.parametrize("error", [ValueError("embedded null byte"), MemoryError(), RecursionError()], ids=repr)
 @pytest.mark.parametrize("when", ["before the change", "in it"])
 def test_whatever_goes_wrong_about_the_lease_keeps_no_change_from_its_end(leading, error, works, when):
-    class Failing(RecordingHands):
+    class Failing(RecordingIO):
         def run(self, argv, limit_s=30.0, binary=None):
             changed = leading.target.read_text() != manifest(OLD_COMMAND)
             if argv in LEASE.values() and (changed or when == "before the change"):
@@ -181,7 +181,7 @@ def test_whatever_goes_wrong_about_the_lease_keeps_no_change_from_its_end(leadin
 
 
 def test_where_the_new_one_does_not_come_the_earlier_one_need_not_wait_either(leading):
-    class Ended(RecordingHands):
+    class Ended(RecordingIO):
         def rename(self, old, new):
             super().rename(old, new)
             while old.endswith("/wanted") and leading.runs():
@@ -235,7 +235,7 @@ class Killed(BaseException):
     pass
 
 
-class Dying(RecordingHands):
+class Dying(RecordingIO):
     """Ends as soon as the new manifest is in place."""
 
     def rename(self, old, new):
@@ -261,7 +261,7 @@ def test_a_change_that_was_killed_in_the_middle_is_ended_with_it(leading):
     ],
 )
 def test_one_that_was_killed_when(leading, moment, outcome, holder, after):
-    class DyingThen(RecordingHands):
+    class DyingThen(RecordingIO):
         def run(self, argv, limit_s=30.0, binary=None):
             now = len(asked(leading)) == moment and (argv in LEASE.values() or "lease" in argv)
             if now and not after:

@@ -6,20 +6,18 @@ import pytest
 from readygate_scheduler.proof import configuration_of, differences
 from readygate_scheduler.scheduler import address_of
 
-ENDLESS = "extenders: 1 are expected, 0 loaded"
+ENDLESS = "extenders: 1 expected, 0 loaded"
 
 
 @pytest.mark.parametrize(
     ("expected", "loaded", "told"),
     [
         pytest.param({"a": 1}, {"a": 1, "b": 2}, [], id="more may be loaded"),
-        pytest.param(
-            {"a": {"b": False}}, {"a": {"b": True}}, ["a.b: false is expected, true loaded"], id="another value"
-        ),
+        pytest.param({"a": {"b": False}}, {"a": {"b": True}}, ["a.b: false expected, true loaded"], id="another value"),
         pytest.param({"ignorable": False, "verb": ""}, {}, [], id="what is empty may be left out"),
         pytest.param({"t": "60s"}, {"t": "1m0s"}, [], id="a minute in other words"),
         pytest.param({"t": "1400ms"}, {"t": "1.4s"}, [], id="a part of a second in other words"),
-        pytest.param({"t": "1s"}, {"t": "2s"}, ['t: "1s" is expected, "2s" loaded'], id="another time"),
+        pytest.param({"t": "1s"}, {"t": "2s"}, ['t: "1s" expected, "2s" loaded'], id="another time"),
         pytest.param({"extenders": [{}]}, {}, [ENDLESS], id="no extender at all"),
         pytest.param({"l": [{"u": 1}, {"u": 2}]}, {"l": [{"u": 2}, {"u": 1}]}, None, id="another order"),
         pytest.param({"qps": 50.0}, {"qps": 50}, [], id="numbers are numbers"),

@@ -6,7 +6,7 @@ import importlib.util
 import shutil
 
 import pytest
-from readygate_scheduler.hands import Hands
+from readygate_scheduler.host_io import HostIO
 from readygate_scheduler.jobs import digest
 
 from tests.playbooks.rendering import ROLES
@@ -20,8 +20,8 @@ LIMIT_S, SILENT_S = 30, 6
 READY, NOT_READY, SILENT = static_pod.READY, static_pod.NOT_READY, static_pod.SILENT
 REFUSED = 400  # as kube-scheduler does at its own port
 NOBODY, NEW, OTHER = set(), {7, 8}, {9}
-ENDED, LATE, UNHEARD = "has ended", "did not answer within 30 s", "nobody has answered for 6 s"
-UNSTARTED = "the kubelet has not started it for 15 s, and nobody answers"
+ENDED, LATE, UNHEARD = "has ended", "did not answer within 30 s", "no extender has answered for 6 s"
+UNSTARTED = "the kubelet has not started it for 15 s, and no extender answers"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ class NeverArmed:
     ("log", "told"),
     [
         pytest.param("starts\nport 10259 is taken\n", "starts | port 10259 is taken", id="its last words"),
-        pytest.param("", "it has said nothing", id="nothing was said"),
+        pytest.param("", "its log is empty", id="nothing was said"),
         pytest.param(None, "its container was never started", id="there is no log"),
     ],
 )
@@ -83,10 +83,10 @@ def test_its_last_lines_are_read_before_the_kubelet_removes_them_with_its_pod(tm
             shutil.rmtree(logs, ignore_errors=True)
             return "answers"
 
-    swap = Removing(tmp_path, Hands(), NeverArmed())
+    swap = Removing(tmp_path, HostIO(), NeverArmed())
     swap.pending.mkdir()
     swap.earlier.write_text("earlier")
     manifest.write_text("new")
     job = {"manifest": str(manifest), "wanted": digest(b"new"), "expected": digest(b"earlier")}
     verdict = swap._back(job, "it ended")
-    assert (True, "earlier", True) == (verdict["back"], manifest.read_text(), told in verdict["said"]), verdict
+    assert (True, "earlier", True) == (verdict["back"], manifest.read_text(), told in verdict["cause"]), verdict

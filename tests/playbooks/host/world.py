@@ -15,7 +15,7 @@ from typing import Any
 
 from readygate_scheduler.change import Change
 from readygate_scheduler.dead_man import DeadMan
-from readygate_scheduler.hands import Hands
+from readygate_scheduler.host_io import HostIO
 from readygate_scheduler.jobs import digest
 from readygate_scheduler.scheduler import Scheduler
 
@@ -151,13 +151,13 @@ class World:
 
     # The program
 
-    def hands(self) -> Hands:
-        return RecordingHands(self)
+    def host_io(self) -> HostIO:
+        return RecordingIO(self)
 
-    def change(self, hands: Hands | None = None) -> Change:
-        hands = hands or self.hands()
-        dead_man = DeadMan(str(self.units), ["/bin/readygate-scheduler"], hands)
-        return Change(str(self.folder), Scheduler(str(self.proc)), hands, dead_man)
+    def change(self, io: HostIO | None = None) -> Change:
+        io = io or self.host_io()
+        dead_man = DeadMan(str(self.units), ["/bin/readygate-scheduler"], io)
+        return Change(str(self.folder), Scheduler(str(self.proc)), io, dead_man)
 
     def job(self, content: str = json.dumps({"extenders": [EXTENDER]}), *, works: bool = True, **more: Any) -> Any:
         path = self.folder / f"kube-scheduler-{digest(content.encode())[:12]}.yaml"
@@ -195,7 +195,7 @@ class World:
         return sorted(n for n in names if n.split(".")[0] in ("pending", "ended", "readygate-scheduler-recover"))
 
 
-class RecordingHands(Hands):
+class RecordingIO(HostIO):
     """`systemctl`, `kill` and `kubectl` are only recorded; /configz is read without a process, which is quicker."""
 
     def __init__(self, world: World) -> None:

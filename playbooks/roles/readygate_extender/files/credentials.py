@@ -115,7 +115,7 @@ def new_token(arguments):
     namespace = "--namespace=" + arguments.namespace
     token = kubectl(arguments, "create", "token", arguments.account, namespace, duration).strip()
     if not TOKEN.fullmatch(token) or lifetime(token) is None:
-        raise HostError("kubectl create token: what the API server gave is no token that states when it ends")
+        raise HostError("kubectl create token: the API server returned no token that states when it ends")
     return token
 
 
@@ -123,7 +123,9 @@ def authority(arguments):
     view = json.loads(kubectl(arguments, "config", "view", "--raw", "--minify", "--flatten", "--output=json"))
     data = view["clusters"][0]["cluster"].get("certificate-authority-data")
     if not data:
-        raise HostError("%s names no certificate authority: the extender would trust nobody" % arguments.kubeconfig)
+        raise HostError(
+            "%s names no certificate authority: the extender could trust no API server" % arguments.kubeconfig
+        )
     return base64.b64decode(data).decode()
 
 

@@ -1,20 +1,20 @@
-# Puts FOLDER/wanted.service in place, and the version before back where the new one does not do:
+# Puts FOLDER/wanted.service in place, and puts the earlier version back if the new one fails:
 #   sh switch.sh FOLDER LIMIT_S CALM_S
 #
-# By the host itself: systemd runs it, so it goes on when who started it has gone. One rename of the unit is the whole
-# change, as the unit names its image and its configuration. What was in place is kept as earlier.service until the new
-# one is proven, an empty one where there was nothing, so the next run knows of one that was interrupted; then it is
-# previous.service, for the way back by hand: copy it over wanted.service, and run this again. What is in place already
-# is never taken away. Prints one line, and why:
+# systemd runs it on the host, so it continues when the process that started it has ended. One rename of the unit is the
+# whole change, because the unit names its image and its configuration. The earlier unit is saved as earlier.service until
+# the new one is proven; an empty file means that there was none. So the next run detects one that was interrupted. Then it
+# is renamed to previous.service. To go back by hand, copy that over wanted.service and run this program again. A version
+# that is in place already is never removed. It prints one line with a word and the cause:
 #
-#   unchanged, changed    it is in place and does
+#   unchanged, changed    this version is in place and works
 #   refused               nothing was changed
-#   undone                what was before is in place again
-#   failed                this version is in place and does not do, but there is no other, or it could not be put back
+#   undone                the earlier version is in place again
+#   failed                this version is in place and does not work, but there is no other, or it could not be put back
 #
-# Proven: the agent of the wanted unit takes its configuration (--check, in the same sandbox), says READY, and within
-# LIMIT_S says of the node that it is healthy; or says anything but `starting`, where it was not healthy before. For CALM_S
-# it must then stay the same process.
+# A version is proven if its agent accepts the configuration (--check, in the same sandbox), reports READY, and within
+# LIMIT_S reports the node healthy; if the node was not healthy before, any status but `starting` is enough. Then it must
+# stay the same process for CALM_S.
 set -u
 name=readygate-node
 units=${UNITS:-/etc/systemd/system}
@@ -25,16 +25,16 @@ if [ $# -lt 3 ]; then
 fi
 if [ "$1" != detached ]; then
     if [ -t 2 ]; then
-        echo "within $2 s it has to say how the node is, then to stay for $3 s; should you leave, $1/verdict will say how it ended" >&2
+        echo "the agent must report the node's state within $2 s, then run for $3 s; if you interrupt this, see $1/verdict for the result" >&2
     fi
-    # The verdict of this very run, not of one before it; and by the program's whole path, for systemd is in no folder.
-    # In memory, so that a full disk can be told of.
-    told=${runtime%/systemd/system}/$name.verdict.$$
-    systemd-run --quiet --collect --wait --setenv=UNITS="$units" --setenv=RUNTIME_UNITS="$runtime" --setenv=TOLD="$told" \
+    # The verdict of this run alone. The program's whole path, because systemd runs in no folder. In memory, so that a full
+    # disk can be reported.
+    verdict=${runtime%/systemd/system}/$name.verdict.$$
+    systemd-run --quiet --collect --wait --setenv=UNITS="$units" --setenv=RUNTIME_UNITS="$runtime" --setenv=VERDICT="$verdict" \
         sh "$1/switch.sh" detached "$@"
     code=$?
-    cat "$told" 2> /dev/null || echo "failed: it was not run to its end (code $code); journalctl and $1/verdict may say why"
-    rm -f "$told"
+    cat "$verdict" 2> /dev/null || echo "failed: it was ended early (code $code); check journalctl and $1/verdict"
+    rm -f "$verdict"
     exit "$code"
 fi
 folder=$2 limit_s=$3 calm_s=$4
@@ -46,9 +46,9 @@ previous=$folder/previous.service
 exec 9> "$folder/lock"
 flock 9 # one that an interrupted play has left running ends first
 
-say() {
+report() {
     printf '%s\n' "$*" > "$folder/verdict.new" && mv "$folder/verdict.new" "$folder/verdict"
-    [ -z "${TOLD:-}" ] || printf '%s\n' "$*" > "$TOLD"
+    [ -z "${VERDICT:-}" ] || printf '%s\n' "$*" > "$VERDICT"
 }
 
 uptime_s() {
@@ -60,13 +60,13 @@ shown() {
     systemctl show --property="$1" --value "${2:-$name.service}"
 }
 
-# Whether systemd has ended a unit's start because it took too long; then `hangs` says what may be the matter.
+# Whether systemd has ended a unit's start because it took too long; then `hangs` has the possible cause.
 hung() {
     [ "$(shown Result "$1")" = timeout ] || return
     hangs="after $(sed -n 's/^TimeoutStartSec=//p' "$wanted") s. What it reads hangs, as a disk or a folder of the network may, or the host is too slow: ps -eo pid,stat,wchan:30,args shows who waits for what (stat D). Mend that, and run this again"
 }
 
-# The last words of a unit's last start, on one line; of all since we began where that one has said nothing yet.
+# The last log lines of a unit's last start, on one line; of all starts of this run if that one has logged nothing yet.
 words() {
     journalctl --sync 2> /dev/null
     start=$(systemctl show --property=InvocationID --value "$1")
@@ -107,7 +107,7 @@ trial() {
     systemctl start "$name-trial.service" 2> /dev/null
     code=$?
     if hung "$name-trial.service"; then
-        tried="its check of it had not ended $hangs"
+        tried="its check of the configuration had not ended $hangs"
     else
         tried=$(words "$name-trial.service")
     fi
@@ -129,7 +129,7 @@ well_in_time() {
     ends=$(($(uptime_s) + limit_s))
     until is_well; do
         if [ "$(uptime_s)" -ge "$ends" ]; then
-            why="within $limit_s s it only said: $(shown StatusText)"
+            why="within $limit_s s it reported only: $(shown StatusText)"
             return 1
         fi
         sleep 0.5
@@ -156,7 +156,7 @@ put_in_place() {
     systemctl daemon-reload
 }
 
-# Where there is no room for a copy a second name of the same file does, on the same disk.
+# If there is no room for a copy, a hard link on the same disk is enough.
 put_back() {
     place "$earlier" "$unit" || { ln -f "$earlier" "$unit.new" && mv -T "$unit.new" "$unit"; } || return
     systemctl daemon-reload
@@ -169,17 +169,17 @@ undo() {
         rm -f "$unit"
         systemctl daemon-reload
         systemctl reset-failed "$name.service" 2> /dev/null
-        back="there was none before, so there is none"
+        back="there was no earlier version, so it was removed"
     elif cmp -s "$wanted" "$unit" && { ! [ -e "$earlier" ] || cmp -s "$earlier" "$unit"; }; then
         word=failed
         back="it was in place before, so it stays"
     elif cmp -s "$earlier" "$unit"; then
-        back="the version before is still there"
+        back="the earlier version is still there"
     elif put_back; then
-        systemctl restart "$name.service" 2> /dev/null && back="the version before is back" || back="the version before is back in place and does not start either"
+        systemctl restart "$name.service" 2> /dev/null && back="the earlier version is back" || back="the earlier version is back in place and does not start either"
     else
         word=failed
-        back="the version before could not be put back, so this one stays; it is kept, run this again when that is mended"
+        back="the earlier version could not be put back, so this one stays; the earlier version is saved, run this again when the cause is repaired"
         return
     fi
     forget_earlier
@@ -194,12 +194,12 @@ forget() {
 
 began_s=$(date +%s)
 if cmp -s "$wanted" "$unit" && ! [ -e "$earlier" ] && [ "$(shown ActiveState) $(shown UnitFileState)" = "active enabled" ]; then
-    say "unchanged: $(shown StatusText)"
+    report "unchanged: $(shown StatusText)"
     exit 0
 fi
 if ! trial; then
     forget
-    say "refused: nothing was changed, as the new version does not take its configuration: $tried"
+    report "refused: nothing was changed, because the new version does not accept its configuration: $tried"
     exit 1
 fi
 case $(shown StatusText) in healthy*) before=healthy ;; *) before=other ;; esac
@@ -207,19 +207,19 @@ if [ -e "$earlier" ]; then before=$(cat "$earlier_status" 2> /dev/null); fi
 if ! keep; then
     rm -f "$earlier_status"
     forget
-    say "refused: nothing was changed, as the version before could not be kept; is the disk of $folder full?"
+    report "refused: nothing was changed, because the earlier version could not be saved; is the disk of $folder full?"
     exit 1
 fi
 if put_in_place && proven; then
     if [ -s "$earlier" ] && ! cmp -s "$earlier" "$unit"; then mv -T "$earlier" "$previous"; fi
     forget_earlier
     forget
-    say "changed: $(shown StatusText)"
+    report "changed: $(shown StatusText)"
     exit 0
 fi
-said=$(words "$name.service")
-if [ "$why" = "it did not start" ] && hung "$name.service"; then why="it had not said that it runs $hangs"; fi
+last=$(words "$name.service")
+if [ "$why" = "it did not start" ] && hung "$name.service"; then why="it had not reported READY $hangs"; fi
 undo
 forget
-say "$word: $why; $back. It said last: $said"
+report "$word: $why; $back. Last log line: $last"
 exit 1

@@ -1,5 +1,6 @@
-"""For the role that runs the agent on nodes: what is in the archives of `make image`, what checks need of a host, and
-what came of all hosts, in one sentence.
+"""Filters of the role that runs the agent on nodes.
+
+They read the archives of `make image`, collect what checks need of a host, and report the result of all hosts.
 """
 
 import json
@@ -30,15 +31,15 @@ def readygate_node_images(paths: str | Iterable[str]) -> list[Document]:
             found += _images(path, path.stat().st_mtime_ns)
         except (OSError, tarfile.TarError, KeyError, ValueError) as e:
             raise AnsibleFilterError(
-                f"{given} of readygate_node_archives is no image's archive ({e}): `make image` makes one, and paths "
-                "are those of this machine, seen from where ansible-playbook was called"
+                f"{given} of readygate_node_archives is no archive of an image ({e}): build one with `make image`; "
+                "paths are relative to the folder in which ansible-playbook was called"
             ) from e
     return found
 
 
 @cache
 def _images(path: Path, _modified_ns: int) -> list[Document]:
-    """Of one archive. A task's variables ask for it several times."""
+    """The images of one archive. Cached, because a task's variables read it several times."""
     with tarfile.open(path, "r:") as archive:
         return [
             {**_described(archive, one["digest"]), "path": str(path)}
@@ -85,7 +86,7 @@ def readygate_node_image_for(found: Sequence[Document], machine: str) -> Documen
     there = ", ".join(sorted({image["architecture"] for image in found})) or "none"
     raise AnsibleFilterError(
         f"no archive of readygate_node_archives is for {wanted} ({machine}), only for {there}: add the one that "
-        f"`make image ARCH={wanted}` makes, or take the host out of readygate_node_groups"
+        f"`make image ARCH={wanted}` builds, or remove the host from readygate_node_groups"
     )
 
 
@@ -108,7 +109,7 @@ def readygate_node_needs(checks: Iterable[Document], rights: Mapping[str, Docume
 
 
 def _paths(key: str, value: str | Sequence[str] | None) -> list[str]:
-    """Of one entry. A mount follows a folder that is moved away, and a socket that is made anew: its parent stays."""
+    """Paths of one entry. The parent of a folder or socket, because a mount follows a folder that is moved away."""
     found = [] if value is None else [value] if isinstance(value, str) else value
     found = [str(Path(path).parent) for path in found] if key in PARENT_INSTEAD else found
     return [path for path in found if not path.startswith(EVERYWHERE)]
@@ -117,7 +118,10 @@ def _paths(key: str, value: str | Sequence[str] | None) -> list[str]:
 def readygate_node_sentence(
     outcomes: Iterable[tuple[str, Document]], is_check: bool, without: Iterable[Sequence[str]] = ()
 ) -> str:
-    """outcomes: (host, {word, said}) of each. without: what was not found for each, in words."""
+    """The result of all hosts in one sentence.
+
+    outcomes: (host, {word, said}) of each. without: for each host the checks that it lacks, in words.
+    """
     hosts: dict[str, list[tuple[str, str]]] = {}
     lacking: dict[str, list[tuple[str, str]]] = {}
     for (host, outcome), texts in zip_longest(outcomes, without, fillvalue=()):
@@ -126,17 +130,17 @@ def readygate_node_sentence(
             lacking.setdefault(text, []).append((host, ""))
     count = sum(map(len, hosts.values()))
     if "gone" in hosts:
-        parts = [f"readygate is gone from {len(hosts['gone'])} of {count} nodes"]
+        parts = [f"readygate was removed from {len(hosts['gone'])} of {count} nodes"]
     else:
-        verb = "can be" if is_check else "is"
-        parts = [f"readygate {verb} on {len(hosts.get('done', []))} of {count} nodes in this version"]
+        verb = "can run" if is_check else "runs"
+        parts = [f"readygate {verb} in this version on {len(hosts.get('done', []))} of {count} nodes"]
     sick = [(host, said.partition(": ")[2]) for host, said in hosts.get("done", []) if said.startswith("not healthy")]
     for title, some in (
-        ("says of its node that it is not healthy", sick),
+        ("node not healthy", sick),
         ("not reached, so run this again when they are back", hosts.get("unreached", [])),
-        ("failed, with nothing changed or undone", hosts.get("failed", [])),
-        ("lost meanwhile, run this again", hosts.get("begun", [])),
-        ("left as they were, as too many had failed", hosts.get("left", [])),
+        ("failed, nothing was changed or the change was undone", hosts.get("failed", [])),
+        ("connection lost during the change, so run this again", hosts.get("begun", [])),
+        ("not changed because too many had failed", hosts.get("left", [])),
         *sorted(lacking.items()),
     ):
         if some:

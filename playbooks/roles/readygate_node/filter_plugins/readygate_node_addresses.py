@@ -1,4 +1,4 @@
-"""For the role that runs the agent on nodes: the checks that need addresses of the cluster, with those found."""
+"""Filters of the role that runs the agent on nodes: checks with addresses of the cluster that were detected."""
 
 import hashlib
 import re
@@ -16,30 +16,34 @@ PEERS = 9  # as many as the check servicePath ever looks at in a run: agent/chec
 SERVICE_NAME = "kubernetes.default.svc"
 RECORDS = {4: "A", 6: "AAAA"}
 _PORTS = {"apiPort": "api_port", "peerPort": "port"}  # the kubelets', of which all have the port that this one has
-NO_DNS = "without the check dns, as the kubelet names no DNS server"
+NO_DNS = "without the check dns, because the kubelet names no DNS server"
 UNREAD = "without some of the kubelet's settings: "  # the file, and why
-NO_PATH = "without the check service-path, as nobody has told the address of the API server's Service"
-NO_PEERS = "without a look at other nodes, as the inventory has no address of the host that it knows as its own"
+NO_PATH = "without the check service-path, because the address of the API server's Service is unknown"
+NO_PEERS = "without checks of other nodes, because the host has none of its addresses in the inventory"
 
 Document = dict[str, Any]
 Address = IPv4Address | IPv6Address
 
 
 def readygate_node_address(given: Sequence[Any]) -> str:
-    """given: a host's name, then what may be its address, best first. The first that others may reach it at, as the
-    kernel writes it; "" where none is."""
+    """The first address at which other hosts may reach the host, as the kernel writes it; "" if there is none.
+
+    given: the host's name, then candidates for its address, best first.
+    """
     return next((str(found) for found in map(_address, given[1:]) if found and not found.is_link_local), "")
 
 
 def readygate_node_ring(hosts: Iterable[Sequence[Any]]) -> list[list[str]]:
-    """hosts: each as above. [hash, address] of those that have one, by hash: who comes or goes is another neighbour for
-    few."""
+    """[hash, address] of the hosts with an address, ordered by hash. hosts: each as in readygate_node_address.
+
+    By hash, so that a new or removed host changes the neighbours of few others.
+    """
     found = {address: str(given[0]) for given in hosts if (address := readygate_node_address(given))}
     return sorted([_hash(name), address] for address, name in found.items())
 
 
 def readygate_node_neighbours(ring: Sequence[Sequence[str]], host: str, own: str) -> list[str]:
-    """The next ones after this host, of its own family, PEERS at most."""
+    """The next addresses after this host in the ring, of its own family, PEERS at most."""
     start = bisect_right(ring, _hash(host), key=itemgetter(0))
     found = (address for _, address in chain(islice(ring, start, None), islice(ring, start)))
     return list(islice((one for one in found if one != own and (":" in one) == (":" in own)), PEERS))
@@ -53,11 +57,11 @@ def readygate_node_found(
     controls: Sequence[str],
     ready_made: Mapping[str, Document] | None = None,
 ) -> Document:
-    """{checks: those that can be made, without: what cannot, in words, seen: lines of look.sh that are wanted again
-    where the API server does not answer}.
+    """{checks: the checks that are possible, without: those that are not, in words, seen: lines of look.sh to reuse
+    while the API server does not answer}.
 
-    seen: what look.sh tells. own: the host's address in the inventory, controls: those of its control planes; both
-    count where the host says that `own` is one of its own, else they are of another network than the nodes'.
+    seen: output of look.sh. own: the host's address in the inventory. controls: addresses of the control planes. Both
+    count only if `own` is one of the host's addresses; otherwise they belong to another network.
     ready_made: the checks of the ready-made list, by name.
     """
     services, servers = _addresses(seen.get("services", "")), _addresses(seen.get("dns", ""))
@@ -65,32 +69,36 @@ def readygate_node_found(
     checks = _of_dns(servers, seen.get("domain", ""), services)
     unread = seen.get("unread", "")
     without = [UNREAD + unread] if unread else [] if checks else [NO_DNS]
-    kept: dict[str, str] = {}
+    known: dict[str, str] = {}
     if services:
-        # Not those of the Service where others are known: of them a server that is away is none.
+        # Not the Service's endpoints if others are known, because a server that is down is missing there.
         direct = controls if inside and controls else [str(one) for one in _addresses(seen.get("endpoints", ""))]
         peers = readygate_node_neighbours(ring, host, own) if inside else []
         port, proxy = seen.get("api_port", ""), _local(seen.get("proxy", ""))
         path = _of_the_path(services[0], sorted(direct), peers, proxy)
         path |= {key: int(seen[name]) for key, name in _PORTS.items() if _is_port(seen.get(name, ""))}
         checks.append({"name": PATH, "servicePath": path})
-        kept = {"services": ",".join(map(str, services)), "api_port": port if port.isdecimal() else "", "proxy": proxy}
-        kept["endpoints"] = "" if direct is controls else ",".join(direct)
+        known = {
+            "services": ",".join(map(str, services)),
+            "api_port": port if port.isdecimal() else "",
+            "proxy": proxy,
+        }
+        known["endpoints"] = "" if direct is controls else ",".join(direct)
     without += [NO_PATH] if not services else [] if inside else [NO_PEERS]
     return {
         "checks": [{**check, "severity": "warn"} for check in checks]
         + _of_pressure(seen.get("cgroup_root", ""), (ready_made or {}).get(PRESSURE)),
         "without": without,
-        "seen": [f"{key}={value}" for key, value in kept.items() if value],
+        "seen": [f"{key}={value}" for key, value in known.items() if value],
     }
 
 
 def _of_dns(servers: Sequence[Address], domain: str, services: Sequence[Address]) -> list[Document]:
-    """A check for each family, the first for what the kubelet names first."""
+    """A check for each address family, in the order of the kubelet's DNS servers."""
     checks: list[Document] = []
     for version in dict.fromkeys(one.version for one in servers):
         mine = [one for one in servers if one.version == version]
-        # An address that holds on one link alone is that of a cache on this node.
+        # A link-local address is that of a cache on this node.
         local, beyond = ([str(one) for one in mine if one.is_link_local is there][:1] for there in (True, False))
         dns: Document = {key: found[0] for key, found in (("nodeLocal", local), ("service", beyond)) if found}
         if domain.strip("."):
@@ -103,8 +111,10 @@ def _of_dns(servers: Sequence[Address], domain: str, services: Sequence[Address]
 
 
 def _of_pressure(root: str, check: Document | None) -> list[Document]:
-    """The ready-made check with the kubelet's cgroupRoot, below which the group of its pods is; the severity is the
-    ready-made one's. None where the root is the usual one, or is no path."""
+    """The ready-made check with the kubelet's cgroupRoot, which contains the cgroup of its pods.
+
+    Empty if the root is the usual one, or is no path.
+    """
     if check is None or not root.strip("/") or not re.fullmatch(r"[\w./-]+", root):
         return []
     return [{"name": PRESSURE, "pressure": {**check["pressure"], "cgroupRoot": root}}]
@@ -120,7 +130,7 @@ def _is_port(text: str) -> bool:
 
 
 def _local(text: str) -> str:
-    """An address, also of loopback, or nothing."""
+    """An address, also a loopback one; empty for anything else."""
     try:
         return str(ip_address(text.strip()))
     except ValueError:
@@ -130,8 +140,11 @@ def _local(text: str) -> str:
 def readygate_node_joined(
     own: Iterable[Document], found: Iterable[Document], leave_out: Iterable[str], kinds: Iterable[str]
 ) -> list[Document]:
-    """The checks of the user, then those found of whose kind, and whose name, the user has none. One that names no kind
-    is the one found of its name, with what the user says of it; where there is none it is left out."""
+    """The user's checks, then the detected checks whose kind and name the user has not configured.
+
+    A user's check without a kind changes the settings of the detected check with its name; it is left out if there is
+    none.
+    """
     known = {check["name"]: check for check in found if check["name"] not in leave_out}
     kinds, taken = set(kinds), set[str]()
     joined: list[Document] = []
@@ -147,7 +160,7 @@ def readygate_node_joined(
 
 
 def _addresses(text: str) -> list[Address]:
-    """Of a list with commas, without what no other host can be asked at."""
+    """Addresses of a list with commas, without those that other hosts cannot reach."""
     return list(dict.fromkeys(one for one in map(_address, text.split(",")) if one))
 
 

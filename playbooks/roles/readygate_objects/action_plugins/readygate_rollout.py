@@ -1,7 +1,7 @@
-"""Waits for the roll-out of a DaemonSet: shows what it waits for while it waits, and ends with one sentence.
+"""Waits for the roll-out of a DaemonSet: shows its progress, and ends with one sentence.
 
-The module of the same name looks and decides on the host; here it is called again until it has a verdict. A roll-out
-that fails is taken back.
+The module of the same name reads the state and decides on the host. This plugin calls it until it has a verdict, and
+undoes a roll-out that fails.
 """
 
 import time
@@ -17,7 +17,7 @@ UNDONE_WITHIN_S = 240
 
 
 class ActionModule(ActionBase):
-    """undo: take a failed roll-out back. already: nodes that were not well before it; None: nothing was applied."""
+    """undo: undo a failed roll-out. already: nodes that were not Ready before it; None: nothing was applied."""
 
     _requires_connection = True
 
@@ -42,17 +42,17 @@ class ActionModule(ActionBase):
     def _watch(
         self, arguments: dict[str, Any], memory: dict[str, Any], task_vars: dict[str, Any] | None
     ) -> dict[str, Any]:
-        said, shown = "", float("-inf")
+        text, shown = "", float("-inf")
         while True:
-            call = arguments | {"state": "watch", "memory": memory, "said": said}
+            call = arguments | {"state": "watch", "memory": memory, "shown": text}
             answer: dict[str, Any] = self._execute_module(module_args=call, task_vars=task_vars)
             if answer.get("failed") or answer["verdict"] != "waits":
                 return answer
             memory = answer["memory"]
-            if answer["text"] != said and time.monotonic() - shown >= SHOWN_EVERY_S:
+            if answer["text"] != text and time.monotonic() - shown >= SHOWN_EVERY_S:
                 display.display(f"    {arguments['daemonset']}: {answer['text']}")
                 shown = time.monotonic()
-            said = answer["text"]
+            text = answer["text"]
 
     def _undo(self, arguments: dict[str, Any], memory: dict[str, Any], task_vars: dict[str, Any] | None) -> str:
         name = arguments["daemonset"]
@@ -61,9 +61,9 @@ class ActionModule(ActionBase):
         if answer.get("failed"):
             return f"It could not be undone: {answer.get('msg')}"
         if not answer["image"]:
-            return "There is no earlier version to go back to; nothing asks the new one yet"
-        display.display(f"    {name}: goes back to the version before, image {answer['image']}")
+            return "There is no earlier version to go back to; no scheduler asks the new one yet"
+        display.display(f"    {name}: going back to the earlier version, image {answer['image']}")
         limited = arguments | {"timeout_seconds": UNDONE_WITHIN_S}
         ended = self._watch(limited, {"already": memory.get("already", [])}, task_vars)
-        back = f"The version before (image {answer['image']}) is rolled out again"
+        back = f"The earlier version (image {answer['image']}) is rolled out again"
         return back if ended.get("verdict") == "done" else f"{back}, but: {ended.get('text') or ended.get('msg')}"

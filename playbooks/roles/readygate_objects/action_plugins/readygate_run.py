@@ -1,5 +1,8 @@
-"""Begins or ends a run. Knows what the module of the same name cannot: who we are, and whether a run of this very
-machine that still seems to be at work is dead, as one that was killed."""
+"""Begins or ends a run of the playbooks.
+
+It adds what the module of the same name cannot know: the identity of this run, and whether the process of another run
+on this machine has ended without releasing the lock.
+"""
 
 import contextlib
 import getpass
@@ -17,28 +20,26 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        arguments = self._task.args | {
-            "holder": identity(os.getppid())
-        }  # we are a worker of ansible-playbook's process
+        arguments = self._task.args | {"holder": identity(os.getppid())}  # this process is a worker of ansible-playbook
         answer: dict[str, Any] = self._execute_module(module_args=arguments, task_vars=task_vars)
         if answer.get("failed") and dead(answer.get("holder", "")):
             again = arguments | {"dead": answer["holder"]}
             answer = self._execute_module(module_args=again, task_vars=task_vars)
-        # When, by our clock, so that a play that begins a moment later need not.
+        # The time by this machine's clock, so that a play that begins a moment later can skip it.
         return result | answer | {"at": time.time()}
 
 
 def identity(pid: int) -> str:
-    """Of a run: its user, machine and process, and when that was started, in the kernel's ticks."""
+    """The identity of a run: its user, machine and process, and the process's start in the kernel's ticks."""
     with contextlib.suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        if fields[0] != "Z":  # has ended, and nobody has asked how
+        if fields[0] != "Z":  # it has ended, and its parent has not reaped it
             return f"{_here()} (process {pid}, started at {fields[19]})"
     return f"{_here()} (process {pid})"
 
 
 def dead(holder: str) -> bool:
-    """Whether it is a process of this machine that is no more."""
+    """Whether the holder is a process of this machine that has ended."""
     place, _, process = holder.partition(" (process ")
     number = process.partition(",")[0].rstrip(")")
     if place != _here() or not number.isdigit():

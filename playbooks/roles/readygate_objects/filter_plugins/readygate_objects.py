@@ -1,4 +1,4 @@
-"""For what the roles have kubectl make. Known to the tasks of this role, from where those of others are used too."""
+"""A filter for the templates that kubectl kustomize reads. The tasks of this role use it, also for other roles."""
 
 import re
 from collections.abc import Callable
@@ -8,14 +8,16 @@ from ansible.plugins.filter.core import to_json
 
 
 def readygate_objects_line(value: Any) -> str:  # noqa: ANN401
-    """YAML on one line of printable ASCII, which nothing in it ends. JSON is that but for what is beyond 16 bits: its
-    halves of a character are none in YAML."""
+    """The value as YAML on one line of printable ASCII. It is JSON, except for characters beyond 16 bits.
+
+    JSON writes such a character as two surrogates, which YAML does not allow.
+    """
     text: str = to_json(value, sort_keys=True, ensure_ascii=False)
     return re.sub("[^ -~]", lambda found: f"\\U{ord(found[0]):08x}", text)
 
 
 class FilterModule:
-    """The name under which templates use it."""
+    """The filter by its name in templates."""
 
     def filters(self) -> dict[str, Callable[..., str]]:
         return {"readygate_objects_line": readygate_objects_line}

@@ -1,2 +1,2 @@
 #!/usr/bin/python
-"""Waits until a URL answers 200. The plugin of the same name does it, by ansible.builtin.uri: there is nothing here."""
+"""Waits until a URL answers 200. The action plugin of the same name does it, with ansible.builtin.uri."""

@@ -1,8 +1,8 @@
 #!/usr/bin/python
-"""Sees that kube-scheduler asks readygate and keeps to its answer, by a pod that readygate refuses on every node.
+"""Checks that kube-scheduler asks readygate and follows its answer, with a pod that readygate refuses on every node.
 
-Read from the pod's condition PodScheduled, which the scheduler writes at each attempt; of the Events with the same text
-those of a busy cluster may be left out. Nothing of it stays.
+It reads the pod's condition PodScheduled, which the scheduler writes at each attempt. Events have the same text, but a
+busy cluster may drop them. All objects are removed afterwards.
 """
 
 import json
@@ -26,14 +26,14 @@ from ansible.module_utils.readygate_objects.canary import (
 from ansible.module_utils.readygate_objects.kubectl import Kubectl
 
 EVERY_S = 0.5
-TRIES = 3  # in mode protect a scheduler that has just started may miss one answer, and goes on without it
+TRIES = 3  # in mode protect a scheduler that has just started may miss an answer, and places the pod without it
 BETWEEN_TRIES_S = 3.0
-CLASS_KNOWN_WITHIN_S = 10.0  # each API server hears of a new PriorityClass by a watch of its own
+CLASS_KNOWN_WITHIN_S = 10.0  # each API server learns of a new PriorityClass through its own watch
 KINDS = "pods,priorityclasses.scheduling.k8s.io"
 
 
 class Canaries:
-    """One pod for each scheduler, in the order of `schedulers`. Raises OSError for what kubectl could not do."""
+    """One pod for each scheduler, in the order of `schedulers`. Raises OSError if kubectl fails."""
 
     def __init__(self, kubectl: Kubectl, namespace: str, schedulers: list, image: str, resources: list) -> None:
         self._kubectl = kubectl
@@ -55,13 +55,13 @@ class Canaries:
                 time.sleep(EVERY_S)
 
     def outcomes(self) -> dict:
-        """By scheduler; {} for one whose pod is not there any more."""
+        """The outcome of each scheduler's pod, also of one that is gone."""
         found = {each["metadata"]["name"]: each for each in self._kubectl.get("pods", self._selector)["items"]}
         pairs = zip(self._schedulers, self._pods)
         return {each: outcome(found.get(pod["metadata"]["name"], {}), each) for each, pod in pairs}
 
     def leader(self) -> str:
-        """Where the scheduler runs that leads, "" where that is not known. Each names itself HOST_UUID."""
+        """The host of the leading scheduler, "" if it is unknown. The holder of its Lease is HOST_UUID."""
         ask = ["lease", "kube-scheduler", "--namespace=kube-system", "--ignore-not-found"]
         try:
             return self._kubectl.run("get", *ask, "--output=jsonpath={.spec.holderIdentity}").partition("_")[0]
@@ -69,14 +69,14 @@ class Canaries:
             return ""
 
     def remove(self, *options: str) -> None:
-        """What a run before has left, too."""
+        """Removes the pods, also those that an earlier run has left."""
         self._kubectl.run(
             "delete", KINDS, self._selector, "--ignore-not-found", "--grace-period=0", "--force", *options
         )
 
 
 def prove(canaries: Canaries, seconds: float) -> tuple:
-    """(state, text): REFUSED is proven, OTHERS is not known; else it failed."""
+    """(state, text): REFUSED is proof, OTHERS is unknown, any other state a failure."""
     until = time.monotonic() + seconds
     for left in reversed(range(TRIES)):
         canaries.remove("--wait=true", "--timeout=20s")
@@ -89,7 +89,7 @@ def prove(canaries: Canaries, seconds: float) -> tuple:
             break
         time.sleep(BETWEEN_TRIES_S)
     leader = "" if state in (REFUSED, OTHERS) else canaries.leader()
-    return state, text + (". The one that leads is on " + leader if leader else "")
+    return state, text + (". The leading scheduler is on " + leader if leader else "")
 
 
 def _watch(canaries: Canaries, until: float, seconds: float) -> tuple:
@@ -98,14 +98,14 @@ def _watch(canaries: Canaries, until: float, seconds: float) -> tuple:
         try:
             state, text = judged(canaries.outcomes(), time.monotonic() - began, seconds)
         except OSError as e:  # the API server may be back in a moment
-            state, text = WAITS, "the pods could not be looked at: {}".format(e)
+            state, text = WAITS, "the pods could not be read: {}".format(e)
         if state != WAITS or time.monotonic() > until:
             return state, text
         time.sleep(EVERY_S)
 
 
 def _remove(canaries: Canaries) -> None:
-    """As best it can: what stays is never placed, and the next play or uninstall.yml removes it."""
+    """Removes the pods, with retries. A pod that stays is never placed, and the next play removes it."""
     for _ in range(TRIES):
         if _removed(canaries):
             return
@@ -144,8 +144,8 @@ def main() -> None:
         state, text = prove(canaries, given["seconds"])
     except OSError as e:
         module.fail_json(
-            msg="whether kube-scheduler asks readygate could not be tried by a pod in namespace {}: {}. That may be an"
-            " admission policy, a quota, missing rights or an API server that is away: let the pod pass. {}".format(
+            msg="the pod that tests whether kube-scheduler asks readygate failed in namespace {}: {}. The cause may be"
+            " an admission policy, a quota, missing rights or an unreachable API server: allow the pod. {}".format(
                 given["namespace"], e, SWITCH
             )
         )

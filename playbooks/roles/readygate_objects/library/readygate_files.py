@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Writes several small files and folders of one host in one call: each call of a module starts Python there."""
+"""Writes several small files and folders of one host in one call, because each call of a module starts Python there."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ module: readygate_files
 short_description: Writes several files and folders at once
 options:
   entries:
-    description: In their order; a folder comes before what is in it.
+    description: In their order; a folder comes before its files.
     type: list
     elements: dict
     required: true
@@ -20,7 +20,7 @@ options:
       content: {type: str, description: of the file; a folder has none}
       mode: {type: str, required: true, description: as of chmod}
       group: {type: str, default: root, description: its name or number}
-      shown: {type: bool, default: true, description: whether --diff shows the content; programs are none of the user's}
+      shown: {type: bool, default: true, description: whether --diff shows the content; not needed for programs}
   forgotten:
     description: Files that are removed, which is no change.
     type: list
@@ -31,7 +31,7 @@ author: The readygate authors
 
 
 def read(path):
-    """The content of a file; None where there is none. Raises OSError."""
+    """The content of a file; None if it does not exist. Raises OSError."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -40,7 +40,7 @@ def read(path):
 
 
 def write(module, path, data):
-    """The whole file or nothing, with the SELinux label of its place."""
+    """Writes the whole file or nothing, with the SELinux label of its folder."""
     handle, part = tempfile.mkstemp(prefix=".readygate-", dir=os.path.dirname(path))
     with os.fdopen(handle, "wb") as file:
         file.write(data)
@@ -48,7 +48,7 @@ def write(module, path, data):
 
 
 def bring(module, entry):
-    """(changed, difference) of one entry. Raises OSError."""
+    """Writes one entry. Returns (changed, difference). Raises OSError."""
     path, content = entry["path"], entry["content"]
     before = None
     if content is None:
@@ -64,7 +64,7 @@ def bring(module, entry):
     if changed and entry["shown"]:
         shown = "" if before is None else before.decode("utf-8", "replace")
         difference = {"before_header": path, "after_header": path, "before": shown, "after": content or "a folder\n"}
-    # In check mode a file that is not there yet has no attributes to compare.
+    # In check mode a missing file has no attributes to compare.
     if os.path.exists(path):
         given = {"path": path, "owner": "root", "group": entry["group"], "mode": entry["mode"]}
         attributes = module.load_file_common_arguments(given)

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Has kubectl make objects of what a role ships of the chart, and of its patches. Changes nothing, asks no server."""
+"""Renders a role's objects from its part of the chart and its patches, with kubectl kustomize. Changes nothing."""
 
 import os
 import subprocess
@@ -11,10 +11,10 @@ LIMIT_S = 60
 
 
 def made(files: dict, folder: str) -> str:
-    """The objects' YAML. files: path -> text, with one kustomization.yaml at the top. Raises OSError."""
+    """The objects as YAML. files: path -> text, with one kustomization.yaml at the top. Raises OSError."""
     for path, text in files.items():
         if os.path.isabs(path) or os.path.normpath(path).startswith(".."):
-            raise OSError(f"{path} leaves the folder")
+            raise OSError(f"{path} is outside the folder")
         place = os.path.join(folder, path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with open(place, "w", encoding="utf-8") as file:
@@ -38,21 +38,21 @@ def made(files: dict, folder: str) -> str:
             or f"kubectl kustomize ended with code {done.returncode}"
         )
     if not done.stdout.strip():
-        raise OSError("kubectl kustomize has made nothing")
+        raise OSError("kubectl kustomize has rendered nothing")
     try:
         return done.stdout.decode("utf-8")
     except UnicodeDecodeError as e:
-        raise OSError(f"what kubectl kustomize has made is no text: {e}") from None
+        raise OSError(f"the output of kubectl kustomize is no text: {e}") from None
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec={"files": {"type": "dict", "required": True}}, supports_check_mode=True)
     try:
-        # In Ansible's own folder on this host, of which no other run's is; what a kill leaves there disturbs nobody.
+        # In Ansible's own folder on this host, which no other run uses; what a kill leaves there is harmless.
         with tempfile.TemporaryDirectory(prefix="readygate-", dir=module.tmpdir) as folder:
             manifest = made(module.params["files"], folder)
     except OSError as e:
-        module.fail_json(msg=f"kubectl of this host cannot make the objects: {e}")
+        module.fail_json(msg=f"kubectl of this host cannot render the objects: {e}")
     module.exit_json(changed=False, manifest=manifest)
 
 

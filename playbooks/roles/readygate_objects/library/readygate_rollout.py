@@ -1,8 +1,8 @@
 #!/usr/bin/python
-"""Watches the roll-out of a DaemonSet on a control plane host, by kubectl, and takes it back.
+"""Watches the roll-out of a DaemonSet with kubectl on a control plane host, and undoes it on request.
 
-One call looks until there is something new to say, or `seconds` are over; the action of the same name calls again and
-shows what was said.
+One call watches until the text changes or `seconds` are over. The action plugin of the same name calls it again and
+shows the text.
 """
 
 import calendar
@@ -28,11 +28,11 @@ from ansible.module_utils.readygate_objects.rollout import (
     short,
 )
 
-EVENT_AGE_S = 30  # an older refusal may be of the roll-out before
+EVENT_AGE_S = 30  # an older refusal may belong to an earlier roll-out
 
 
 class Watched:
-    """One DaemonSet, its pods and what is said of them."""
+    """One DaemonSet, its pods and their Events."""
 
     def __init__(self, kubectl: Kubectl, name: str) -> None:
         self._kubectl = kubectl
@@ -69,7 +69,7 @@ class Watched:
         self._kubectl.run("patch", "daemonset", self.name, *arguments)
 
     def undo(self) -> str:
-        """Back to the revision before; its image, "" where there is none."""
+        """Applies the earlier revision again and returns its image; "" if there is none."""
         self.daemon_set = self._kubectl.get("daemonset", self.name)
         pods = [pod_of(pod, {}) for pod in self._kubectl.get("pods", self.selector)["items"]]
         revision = previous(self.revisions(), pods)
@@ -81,13 +81,16 @@ class Watched:
         return wanted["spec"]["template"]["spec"]["containers"][0]["image"]
 
     def clear(self) -> None:
-        """Deletes its ConfigMaps that no revision of its history names: `kubectl rollout undo` may go back to any of
-        these, and the pods of one whose ConfigMap is gone never start. What is called otherwise is somebody's own."""
-        kept = json.dumps([each["data"] for each in self.revisions()])
+        """Deletes its ConfigMaps that no revision of its history names.
+
+        `kubectl rollout undo` may go back to any revision, whose pods would never start without their ConfigMap. A
+        ConfigMap with another name belongs to an operator.
+        """
+        history = json.dumps([each["data"] for each in self.revisions()])
         found = [each["metadata"]["name"] for each in self._kubectl.get("configmaps", self.selector)["items"]]
-        ours = re.compile(re.escape(self.name) + "(-[0-9a-f]{10})?")
-        gone = [name for name in found if ours.fullmatch(name) and f'"{name}"' not in kept]
-        if kept != "[]" and gone:
+        own = re.compile(re.escape(self.name) + "(-[0-9a-f]{10})?")
+        gone = [name for name in found if own.fullmatch(name) and f'"{name}"' not in history]
+        if history != "[]" and gone:
             self._kubectl.run("delete", "configmap", "--ignore-not-found", *gone)
 
     def _dead_nodes(self, monotonic: float) -> frozenset:
@@ -98,14 +101,14 @@ class Watched:
         return self._dead[1]
 
     def _refused(self, wall: float) -> str:
-        """Why it may make no pods, by the last event of it; "" if there is none of late."""
+        """Why it cannot create pods, from its last Event; "" if there is no recent one."""
         about = "involvedObject.kind=DaemonSet,involvedObject.name=" + self.name
-        said = ""
+        message = ""
         for event in self._kubectl.get("events", f"--field-selector=reason=FailedCreate,{about}")["items"]:
             last = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"]
             if wall - _seconds(last) < EVENT_AGE_S:
-                said = short(event.get("message", ""))
-        return said
+                message = short(event.get("message", ""))
+        return message
 
 
 def _seconds(text: str) -> float:
@@ -114,16 +117,16 @@ def _seconds(text: str) -> float:
 
 
 def renew(kubectl: Kubectl, wall: float) -> None:
-    """The Lease of the run this roll-out is part of, which must not look dead in the meantime. Without one: nothing."""
+    """Renews the Lease of the run that this roll-out is part of, if there is one."""
     patch = json.dumps({"spec": {"renewTime": stamp(wall)}})
     try:
         kubectl.run("patch", "lease", NAME, "--type=merge", "--patch=" + patch)
-    except OSError:  # no Lease, or no API server: the roll-out says so itself
+    except OSError:  # no Lease, or no API server: the roll-out reports it itself
         return
 
 
 def watch(watched: Watched, parameters: dict) -> dict:
-    """Looks until there is something new to say, or the time of this call is over."""
+    """Watches until the text changes or the time of this call is over."""
     memory, ends = parameters["memory"] or {}, time.monotonic() + parameters["seconds"]
     while True:
         try:
@@ -133,22 +136,22 @@ def watch(watched: Watched, parameters: dict) -> dict:
             silent_s = time.monotonic() - memory.setdefault("silent", time.monotonic())
             verdict = Verdict("failed" if silent_s > STALLED_S else "waits", f"kubectl does not work: {e}")
         else:
-            # Without a word on what was before: a node that its agent has closed is no news.
+            # If the state before is unknown, a node that its agent has closed counts as closed before.
             memory.setdefault("already", sorted(pod.node for pod in seen.pods if pod.kind == "Closed"))
             seen = seen._replace(batch=memory.setdefault("batch", seen.batch))
             most_s = limit_s(parameters["timeout_seconds"], seen.desired, seen.batch, seen.min_ready_s)
             verdict = judge(seen, memory, parameters["min_available_percent"], most_s, time.monotonic())
             _steer(watched, memory, verdict)
             if verdict.state == "done":
-                with contextlib.suppress(OSError):  # nodes have it; what is left the next roll-out deletes
+                with contextlib.suppress(OSError):  # the nodes have the version; the next roll-out deletes the rest
                     watched.clear()
-        if verdict.state != "waits" or verdict.text != parameters["said"] or time.monotonic() > ends:
+        if verdict.state != "waits" or verdict.text != parameters["shown"] or time.monotonic() > ends:
             return {"verdict": verdict.state, "text": verdict.text, "memory": memory}
         time.sleep(max(2.0, len(seen.pods) / 250.0) if "silent" not in memory else 5.0)
 
 
 def _steer(watched: Watched, memory: dict, verdict: Verdict) -> None:
-    """Nodes that were not well before take nothing of the batch; in the end the DaemonSet is as it was applied."""
+    """Sets maxUnavailable so that nodes that were not Ready before do not count in the batch; resets it at the end."""
     wanted = memory["batch"] if verdict.max_unavailable is None else verdict.max_unavailable
     current = memory.get("set", memory["batch"])
     desired = watched.daemon_set.get("status", {}).get("desiredNumberScheduled", 0)
@@ -165,7 +168,7 @@ def main() -> None:
             "namespace": {"required": True},
             "daemonset": {"required": True},
             "memory": {"type": "dict", "default": {}},
-            "said": {"default": ""},
+            "shown": {"default": ""},
             "seconds": {"type": "float", "default": 20.0},
             "min_available_percent": {"type": "int", "default": 100},
             "timeout_seconds": {"type": "int", "default": 0},

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Begins a run of the playbooks, or ends it: another that has not ended stops this one before it changes anything."""
+"""Begins or ends a run of the playbooks. If another run has not ended, this one fails before it changes anything."""
 
 import json
 import time
@@ -11,35 +11,35 @@ from ansible.module_utils.readygate_objects.lock import (
     HELD,
     NAME,
     NAMESPACE,
-    OURS,
+    OWN,
     SILENT_S,
-    standing,
+    explained,
+    state_of,
     taken,
-    told,
 )
 
 TRIES = 3
 
 
 def begin(kubectl: Kubectl, holder: str, dead: str, seconds: int) -> dict:
-    """{} when the run is ours; else the Lease of the other one. dead: a holder that is no more."""
+    """Takes the lock. Returns {}, or the Lease of another run. dead: a holder whose process has ended."""
     for _ in range(TRIES):
         wall, lease = time.time(), _read(kubectl)
-        if standing(lease, holder, wall, dead) == HELD:
+        if state_of(lease, holder, wall, dead) == HELD:
             return lease
         try:
             kubectl.run(
                 "replace" if lease else "create", "--filename=-", stdin=json.dumps(taken(lease, holder, wall, seconds))
             )
             return {}
-        except OSError as e:  # somebody was faster: who?
+        except OSError as e:  # another run was faster
             if "AlreadyExists" not in str(e) and "Conflict" not in str(e) and "modified" not in str(e):
                 raise
     return _read(kubectl)
 
 
 def end(kubectl: Kubectl, holder: str) -> None:
-    if standing(_read(kubectl), holder, time.time()) in (OURS, FREE):
+    if state_of(_read(kubectl), holder, time.time()) in (OWN, FREE):
         kubectl.run("delete", "lease", NAME, "--ignore-not-found")
 
 
@@ -72,7 +72,7 @@ def main() -> None:
     except OSError as e:
         module.fail_json(msg=f"kubectl with {module.params['kubeconfig']}: {e}")
     if other:
-        module.fail_json(msg=told(other, time.time()), holder=other["spec"].get("holderIdentity", ""))
+        module.fail_json(msg=explained(other, time.time()), holder=other["spec"].get("holderIdentity", ""))
     module.exit_json(changed=False)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python
-"""Lets a pod of a new image read its new configuration before anything is changed: one for each kind of processor
-before a DaemonSet rolls out (`daemonset`), or one that is given (`pod`).
+"""Lets a pod of a new image read its new configuration before anything is changed.
 
-So an image that cannot be pulled or run, a folder that is not there, and a configuration that is refused are found
-while nothing has been touched. The pods go to nodes by name: no scheduler is needed.
+It tries one pod for each processor architecture before a DaemonSet rolls out (`daemonset`), or a given one (`pod`). So
+an image that cannot be pulled or run, a missing folder and a refused configuration are detected before any change. The
+pods name their nodes, so no scheduler is needed.
 """
 
 import json
@@ -15,12 +15,12 @@ from ansible.module_utils.readygate_objects.trial import outcome, trial_nodes, t
 
 EVERY_S = 1.0
 LABEL = "app.kubernetes.io/name"
-NO_NODE = "no Ready node is one that it may run on: see its node selector and the image's architectures"
+NO_NODE = "it may run on no Ready node: check its node selector and the image's architectures"
 LINES_OF_A_POD = 4
 
 
 class Trial:
-    """Pods until the end, whatever it is; none of them stays. Raises OSError for what kubectl could not do."""
+    """Runs trial pods to their end and removes them. Raises OSError if kubectl fails."""
 
     def __init__(self, kubectl: Kubectl, seconds: int, lines: int = 1) -> None:
         self._kubectl = kubectl
@@ -29,7 +29,7 @@ class Trial:
         self._lines = lines
 
     def on_each_architecture(self, daemon_set: dict) -> str:
-        """Why it failed; "" where it went well. A node that has no room for it is not the only one of its kind."""
+        """Why the trial failed; "" if it succeeded. If a node has no room, another one of its architecture is tried."""
         all_nodes = self._kubectl.get("nodes")["items"]
         wanted, away = trial_nodes(daemon_set, all_nodes), {}
         nodes = wanted
@@ -98,10 +98,10 @@ def main() -> None:
         trial = Trial(kubectl, module.params["timeout_seconds"], LINES_OF_A_POD if pod else 1)
         why = trial.of([pod])[0] if pod else trial.on_each_architecture(daemon_set)
     except OSError as e:
-        module.fail_json(msg=f"the trial of image {image} could not be made: {e}; {changed}")
+        module.fail_json(msg=f"the trial of image {image} could not run: {e}; {changed}")
     if why:
-        module.fail_json(msg=f"image {image} does not take this configuration: {why}; {changed}")
-    module.exit_json(changed=False, msg=f"image {image} takes this configuration")
+        module.fail_json(msg=f"image {image} does not accept this configuration: {why}; {changed}")
+    module.exit_json(changed=False, msg=f"image {image} accepts this configuration")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""Asks for the control plane nodes until there are as many as the inventory has, for a moment: one that has joined just
-now gets its label last. Shows meanwhile what it waits for.
+"""Lists the control plane nodes until there are as many as in the inventory, for at most 10 s, and shows the cause.
+
+A node that has joined just now gets its label last.
 """
 
 import time
@@ -15,7 +16,7 @@ EVERY_S = 2.0
 
 
 class ActionModule(ActionBase):
-    """wanted: how many there are to be; fewer are an answer too, when the time is over."""
+    """wanted: how many nodes to wait for; when the time is over, fewer are returned."""
 
     _requires_connection = True
 
@@ -29,13 +30,13 @@ class ActionModule(ActionBase):
             if not cause or time.monotonic() - began >= LIMIT_S:
                 return result | answer
             if cause != shown:
-                display.display(f"    waits: {cause}")
+                display.display(f"    waiting: {cause}")
                 shown = cause
             time.sleep(EVERY_S)
 
 
 def lacks(answer: dict[str, Any], wanted: int) -> str:
-    """Why it is not the answer yet, in one line."""
+    """Why the answer is not complete yet, in one line."""
     if answer.get("failed"):
         return " ".join(f"{answer.get('msg') or 'no answer'}".split())
     nodes = answer["nodes"]

@@ -1,4 +1,4 @@
-"""What the scheduler of one host is to run with, of what was seen there. Pure: values in, values out.
+"""Decides what the scheduler of one host runs with, from what was read there. Pure: values in, values out.
 
 `seen` is the result of the module readygate_scheduler_look, `given` the role's settings (vars/main.yml). YAML is read
 and written on the controller only, as Kubernetes does (module_utils/readygate_scheduler/dialect.py).
@@ -19,8 +19,8 @@ KIND = "KubeSchedulerConfiguration"
 ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
 
 
-def _ours(name: str) -> Any:  # noqa: ANN401 - a module
-    """Of the package that runs on the hosts too; it lies beside this folder, also in a collection."""
+def _module(name: str) -> Any:  # noqa: ANN401 - a module
+    """A module of the package that also runs on the hosts. It is next to this folder, in a collection too."""
     path = Path(__file__).resolve().parent.parent / "module_utils" / "readygate_scheduler" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"readygate_scheduler_{name}", path)
     assert spec is not None  # noqa: S101 - for the types
@@ -30,11 +30,11 @@ def _ours(name: str) -> Any:  # noqa: ANN401 - a module
     return module
 
 
-differences = _ours("proof").differences
-_documents = _ours("documents")
-_dialect = _ours("dialect")
+differences = _module("proof").differences
+_documents = _module("documents")
+_dialect = _module("dialect")
 document = _dialect.document
-_scheduler = _ours("scheduler")
+_scheduler = _module("scheduler")
 flags_of, values_of = _scheduler.flags_of, _scheduler.values_of
 plain, command_of, without = _documents.plain, _documents.command_of, _documents.without
 merged, expected, same_url = _documents.merged, _documents.expected, _documents.same_url
@@ -52,7 +52,7 @@ def written(value: Document) -> str:
 
 
 def for_kubeadm(value: Document) -> str:
-    """Its ClusterConfiguration, which people read and edit."""
+    """kubeadm's ClusterConfiguration as YAML that administrators can read and edit."""
     return str(_dialect.written(plain(value), beyond_ascii=True))
 
 
@@ -60,9 +60,12 @@ def for_kubeadm(value: Document) -> str:
 
 
 def plan(seen: Document, given: Document) -> Document:
-    """All that follows from what was seen, but kubeadm's renderings: `problems` (nothing may be changed while there are
-    any), `content` and `file` of the configuration, `expect`; `theirs`: the --config from before us, empty for none;
-    `note`: what is to be noted of that, {} where nobody knows; `forgotten`: nobody knows, and there was more."""
+    """Everything that follows from what was read, except kubeadm's renderings.
+
+    problems: nothing may be changed while there are any. content, file: of the configuration. expect: see jobs.
+    theirs: the --config from before readygate, empty for none. note: what to save of that, {} if it is unknown.
+    forgotten: it is unknown, and the configuration has more than readygate's extender.
+    """
     seen, given = plain(seen), plain(given)
     problems = []
     static = given["method"] == "kubeadm"
@@ -70,8 +73,8 @@ def plan(seen: Document, given: Document) -> Document:
     if static and not manifest.get("spec"):
         where = given["target"]
         problems.append(
-            f"{where} is not there or no manifest: kubeadm does not run kube-scheduler on this host. Take the host out"
-            " of the group control_plane, or name another readygate_scheduler_config_method"
+            f"{where} does not exist or is no manifest: kubeadm does not run kube-scheduler on this host. Remove the"
+            " host from the group control_plane, or set another readygate_scheduler_config_method"
         )
     running = seen["process"]
     line = exec_start(seen["unit_text"], given["target"])
@@ -81,28 +84,28 @@ def plan(seen: Document, given: Document) -> Document:
     before = _before(seen, given, ours_named=ours_named) if ours_named or not named else named
     theirs = before or ""
     flags = {**flags_of(running), **flags_of(command)} | ({} if static else flags_of(line.split()))
-    base, kept = given["base"], document(seen["configs"].get(theirs))
-    if ours_named and "config" not in (seen["noted"] or {}) and (before is None or (theirs and not kept)):
-        # A host that has joined with our file: what is not ours in it is theirs.
-        kept = document(seen["configs"].get(named))
-        if not base and kept.get("kind") != KIND:
+    base, present = given["base"], document(seen["configs"].get(theirs))
+    if ours_named and "config" not in (seen["noted"] or {}) and (before is None or (theirs and not present)):
+        # A host that has joined with readygate's file: the rest of its content is the operator's.
+        present = document(seen["configs"].get(named))
+        if not base and present.get("kind") != KIND:
             problems.append(
-                f"kube-scheduler runs with --config={named}, which is ours but cannot be read, and what it ran with"
-                f" before us was not noted here: bring {given['folder']}/original/noted.json from another control plane"
-                " host, or give your own configuration as readygate_scheduler_config_base"
+                f"kube-scheduler runs with --config={named}, which readygate wrote but which cannot be read, and its"
+                f" configuration before readygate was not saved here: copy {given['folder']}/original/noted.json from"
+                " another control plane host, or set your own configuration as readygate_scheduler_config_base"
             )
-        base = base or kept
+        base = base or present
     elif not base and theirs:
-        base = kept
+        base = present
         if base.get("kind") != KIND:
             problems.append(
                 f"kube-scheduler runs with --config={theirs}, which cannot be read as a KubeSchedulerConfiguration:"
-                " mend it, or give its content as readygate_scheduler_config_base"
+                " correct it, or set its content as readygate_scheduler_config_base"
             )
     if "kubescheduler-config.yaml" in theirs and static:
         problems.append(
-            "kubespray runs this scheduler and would undo what is written here: set readygate_scheduler_config_method:"
-            " kubespray, which prints what its inventory needs"
+            "kubespray runs this scheduler and would undo the change: set readygate_scheduler_config_method: kubespray,"
+            " which prints what its inventory needs"
         )
     configuration = merged(base, given["extender"], flags)
     content = written(configuration)
@@ -123,8 +126,8 @@ def plan(seen: Document, given: Document) -> Document:
 
 
 def _before(seen: Document, given: Document, *, ours_named: bool) -> str | None:
-    """The --config that the scheduler had before us, empty for none: as it was noted here, or on another host of the
-    same cluster, or as kubeadm's ConfigMap has it again. None: ours is there, and nobody knows what was before."""
+    """The --config from before readygate, empty for none: saved here, on another host, or again in kubeadm's ConfigMap.
+    None if it is unknown."""
     for noted in (seen["noted"] or {}, (given.get("elsewhere") or {}) if ours_named else {"config": ""}):
         if "config" in noted:
             return str(noted["config"])
@@ -135,8 +138,8 @@ def _before(seen: Document, given: Document, *, ours_named: bool) -> str | None:
 
 
 def kubeadm_plan(seen: Document, given: Document, made: Document) -> Document:
-    """What kubeadm is asked to render: `today`, `wanted`, `without`, each a whole ClusterConfiguration; `problems`;
-    `environment`: the proxies that the scheduler has, which kubeadm copies from its own."""
+    """What kubeadm renders: `today`, `wanted` and `without`, each a whole ClusterConfiguration; `problems`;
+    `environment`: the scheduler's proxy variables, which kubeadm copies from its own environment."""
     seen, given = plain(seen), plain(given)
     cluster = document((seen["cluster"].get("data") or {}).get("ClusterConfiguration"))
     if not cluster:
@@ -148,7 +151,7 @@ def kubeadm_plan(seen: Document, given: Document, made: Document) -> Document:
         "hostPath": given["folder"],
         "mountPath": given["folder"],
         "readOnly": True,
-        # A folder that must be there: FileOrCreate would make an empty file where ours is missing.
+        # A folder that must exist: FileOrCreate would create an empty file in place of a missing one.
         "pathType": "Directory",
     }
     endpoint = document(seen["apiserver"]).get("metadata", {}).get("annotations", {}).get(ENDPOINT, "")
@@ -175,49 +178,49 @@ def kubeadm_plan(seen: Document, given: Document, made: Document) -> Document:
 
 
 def edits(seen: Document, rendered: Document, given: Document) -> list[str]:
-    """Problems of the renderings: lines that would be lost, and a kubeadm patch that has the last word."""
+    """Problems of the renderings: lines that would be lost, and a patch of kubeadm that replaces the command."""
     today, in_place = rendered["today"], seen["target"]
     if document(today) != document(in_place) and not given["overwrite_edits"]:
         lines = list(difflib.unified_diff(in_place.splitlines(), today.splitlines(), "in place", "kubeadm's", n=1))[2:]
         lost = (
-            "these lines (-) would be lost. Put them into ConfigMap kube-system/kubeadm-config, name the folder of"
-            " kubeadm's patches (readygate_scheduler_config_kubeadm_patches)"
+            "these lines (-) would be lost. Put them into ConfigMap kube-system/kubeadm-config, or set the folder of"
+            " kubeadm's patches (readygate_scheduler_config_kubeadm_patches),"
         )
         new = (
-            "these lines (+) would be new. Take them out of ConfigMap kube-system/kubeadm-config, of kubeadm's patches"
-            " or of readygate_scheduler_config_kubeadm_environment"
+            "these lines (+) would be new. Remove them from ConfigMap kube-system/kubeadm-config, from kubeadm's"
+            " patches or from readygate_scheduler_config_kubeadm_environment,"
         )
         only_new = not any(line.startswith("-") for line in lines)
         text = (
-            f"{given['target']} is not what kubeadm would write: {new if only_new else lost} or let kubeadm have its"
-            f" way by readygate_scheduler_config_overwrite_edits: true. {lines}"
+            f"{given['target']} differs from what kubeadm would write: {new if only_new else lost} or accept kubeadm's"
+            f" content with readygate_scheduler_config_overwrite_edits: true. {lines}"
         )
         return [text]
     named = flags_of(command_of(document(rendered["wanted"])) or ["kube-scheduler"]).get("config", "")
     if not is_ours(named, given["folder"]):
         text = (
-            f"kubeadm renders a manifest that names --config={named} and not ours: a patch of kubeadm replaces the"
-            " command. Take --config out of it; what its file says is merged then"
+            f"kubeadm renders a manifest that names --config={named} and not readygate's file: a patch of kubeadm"
+            " replaces the command. Remove --config from the patch; readygate merges the content of its file"
         )
         return [text]
     return []
 
 
-def _last_words(unit: str) -> list[str]:
-    """What its own processes said: systemd says of each restart that it ended, and the one put back says more."""
+def _last_lines(unit: str) -> list[str]:
+    """The command that reads the last log lines of the unit's own processes, without systemd's, up to a time."""
     name = unit if "." in unit else f"{unit}.service"
     return ["journalctl", f"_SYSTEMD_UNIT={name}", "--until=@{until}", "--lines=3", "--output=cat"]  # see jobs.py
 
 
 def _mirror(seen: Document, given: Document) -> list[str]:
-    """The kubelet calls it by the pod's name and the node's."""
+    """kubectl's command line for the mirror pod, whose name is that of the pod and of the node."""
     node = given["node_name"] or seen["node"]
     name = (document(seen["target"]).get("metadata") or {}).get("name", "kube-scheduler")
     return [*seen["kubectl"], "--namespace=kube-system", f"{name}-{node}"] if node else []
 
 
 def _lease(seen: Document) -> dict[str, list[str]]:
-    """Where the scheduler says that it has one. Its name is read, not guessed: of another's nothing may be changed."""
+    """Commands for the scheduler's Lease. Its name comes from the loaded configuration, so that no other is changed."""
     election = seen["configz"].get("leaderElection") or {}
     name, namespace = election.get("resourceName"), election.get("resourceNamespace")
     if not (election.get("leaderElect") and election.get("resourceLock") == "leases" and name and namespace):
@@ -231,10 +234,10 @@ def _lease(seen: Document) -> dict[str, list[str]]:
 
 
 def job(seen: Document, given: Document, made: Document, rendered: Document, *, remove: bool = False) -> Document:
-    """What the program on the host is told (module_utils/readygate_scheduler/jobs.py)."""
+    """The job for the program on the host (module_utils/readygate_scheduler/jobs.py)."""
     seen, given, made = plain(seen), plain(given), plain(made)
     static = given["method"] == "kubeadm"
-    kept = {
+    fixed = {
         "target": given["target"],
         "expected": digest(seen["target"]),
         "mode": 0o600 if static else 0o644,
@@ -246,7 +249,7 @@ def job(seen: Document, given: Document, made: Document, rendered: Document, *, 
         "healthz": seen["healthz"],
         "limit_s": float(given["limit_s"]),
         "logs": given["logs"] if static else "",
-        "evidence": [] if static else _last_words(given["unit"]),
+        "evidence": [] if static else _last_lines(given["unit"]),
         "keep": bool(given.get("keep")),
         "force": bool(given["force"]),
     }
@@ -269,14 +272,16 @@ def job(seen: Document, given: Document, made: Document, rendered: Document, *, 
         "expect": {} if remove else made["expect"],
         "configz": [] if remove else seen["configz_command"],
     }
-    return {"id": digest(json.dumps({**kept, **more}, sort_keys=True))[:12] + f"-{given['run']}", **kept, **more}
+    return {"id": digest(json.dumps({**fixed, **more}, sort_keys=True))[:12] + f"-{given['run']}", **fixed, **more}
 
 
 def _contents(
     seen: Document, given: Document, made: Document, rendered: Document, *, remove: bool
 ) -> tuple[str | None, str | None]:
-    """The file as wanted, and as it would be without us. Where taking ours out of the manifest in place gives what
-    kubeadm wrote once, it is that, byte for byte."""
+    """The wanted content of the file, and its content without readygate.
+
+    If the manifest in place without readygate equals one that kubeadm wrote, it is that one, byte for byte.
+    """
     if given["method"] == "systemd":
         line = with_config(made["line"], made["file"])
         return (None if remove else f"# Written by readygate.\n[Service]\nExecStart=\nExecStart={line}\n"), None
@@ -291,19 +296,19 @@ def _contents(
 
 
 def _argv(dropin: str | None, line: str) -> list[str]:
-    """Of the process that a unit starts; empty where systemd fills in more than we know."""
+    """Arguments of the process that a unit starts; empty if systemd expands variables in them."""
     command = exec_start(dropin, "") if dropin else line
     return [] if re.search(r"[$%\\]", command) else shlex.split(command.lstrip("-@:+!"))
 
 
 def asked(configmap: Document, folder: str) -> str:
-    """The file of ours that kubeadm's ConfigMap gives a scheduler; empty for none."""
+    """The file of readygate that kubeadm's ConfigMap gives a scheduler; empty for none."""
     config = config_of(document((plain(configmap).get("data") or {}).get("ClusterConfiguration")))
     return config if is_ours(config, folder) else ""
 
 
 def registered(seen: Document, given: Document) -> bool:
-    """Is there anything of ours in what the scheduler is started by?"""
+    """Whether readygate is in the manifest or the unit that starts the scheduler."""
     if given["method"] != "kubeadm":
         return seen["target"] is not None and given["method"] == "systemd"
     manifest = document(seen["target"])
@@ -311,8 +316,8 @@ def registered(seen: Document, given: Document) -> bool:
 
 
 def asks(seen: Document, given: Document) -> list[str]:
-    """Whether this host's scheduler still asks us, whoever has told it to: a line for each place, or one that nobody
-    can see. One that does not say is known by the file that it is started with."""
+    """Each URL at which this host's scheduler still asks readygate, a line each, whichever program configured it.
+    If the scheduler does not show its configuration, the file in its --config counts."""
     seen = plain(seen)
     manifest = document(seen["target"]) if given["method"] != "systemd" else {}
     command = (command_of(manifest) if manifest.get("spec") else []) or seen["process"]
@@ -320,25 +325,25 @@ def asks(seen: Document, given: Document) -> list[str]:
     if "error" in loaded and named:
         loaded = document(seen["configs"].get(named)) or loaded
         if "error" in loaded:
-            return [f"nobody can see whether kube-scheduler asks: {loaded['error']}"]
+            return [f"it is unknown whether kube-scheduler asks: {loaded['error']}"]
     return [f"kube-scheduler asks {url}" for url in asked_of(loaded.get("extenders") or [], plain(given["extender"]))]
 
 
 def stays(seen: Document, given: Document) -> list[str]:
-    """What `detach` could not end: as `asks`; and a manifest that is no manifest cannot be mended by a program."""
+    """What `detach` could not end: as `asks`, and a file in place of the manifest that is none."""
     if given["method"] == "kubeadm" and seen["target"] is not None and not document(seen["target"]).get("spec"):
-        return [f"{given['target']} is no manifest, so nothing was changed: mend it, or move it away"]
+        return [f"{given['target']} is no manifest, so nothing was changed: correct it, or move it away"]
     return asks(seen, given)
 
 
 def unread(seen: Document, given: Document) -> str:
-    """Why kubeadm's ConfigMap could not be read; empty where it was, or the API server says that there is none."""
+    """Why kubeadm's ConfigMap could not be read; empty if it was read, or does not exist."""
     error = str(seen["cluster"].get("error", ""))
     return "" if "(NotFound)" in error or given["method"] != "kubeadm" else error
 
 
 def findings(seen: Document, given: Document, made: Document) -> list[str]:
-    """What keeps readygate from being asked by this host's scheduler, a line each; nothing is needed but a look."""
+    """Why this host's scheduler does not ask readygate, or will not after an upgrade, a line each. Changes nothing."""
     seen, given, made = plain(seen), plain(given), plain(made)
     found = ["a change of kube-scheduler is open: it was interrupted"] if seen["open"] else []
     if not seen["healthy"]:
@@ -351,10 +356,10 @@ def findings(seen: Document, given: Document, made: Document) -> list[str]:
         listed = [one.get("urlPrefix") for one in loaded]
         found.append(f"kube-scheduler does not ask {given['extender']['urlPrefix']}; its extenders: {listed or 'none'}")
     else:
-        found += [f"kube-scheduler asks otherwise than wanted: {one}" for one in differences(given["extender"], ours)]
+        found += [f"kube-scheduler's entry differs: {one}" for one in differences(given["extender"], ours)]
     found += [f"{given['extender']['urlPrefix']} is registered {1 + len(more)} times"] if more else []
     elsewhere = asked_elsewhere(loaded, given["extender"]) if ours else []
-    found += [f"kube-scheduler asks {url} too, where another form or an earlier release answers" for url in elsewhere]
+    found += [f"kube-scheduler also asks {url}, the port of another form or an earlier release" for url in elsewhere]
     if given["method"] != "kubeadm" or ours is None:
         return found
     cluster = document((seen["cluster"].get("data") or {}).get("ClusterConfiguration"))
@@ -362,7 +367,7 @@ def findings(seen: Document, given: Document, made: Document) -> list[str]:
         found.append(f"ConfigMap kube-system/kubeadm-config cannot be read: {seen['cluster'].get('error')}")
     elif not is_ours(config_of(cluster), given["folder"]):
         found.append(
-            "ConfigMap kube-system/kubeadm-config does not know us: the next kubeadm upgrade loses the registration"
+            "ConfigMap kube-system/kubeadm-config lacks readygate: the next kubeadm upgrade loses the registration"
         )
     elif config_of(cluster) not in seen["files"]:
         found.append(
@@ -370,12 +375,12 @@ def findings(seen: Document, given: Document, made: Document) -> list[str]:
             " kube-scheduler does not start"
         )
     if made["named"] and made["ours_named"] and made["named"] not in seen["files"]:
-        found.append(f"the manifest names {made['named']}, which is not there: kube-scheduler does not start again")
+        found.append(f"the manifest names {made['named']}, which does not exist: kube-scheduler cannot restart")
     return found
 
 
 class FilterModule:
-    """The names under which roles use them."""
+    """The filters by their names in Ansible."""
 
     def filters(self) -> dict[str, Any]:
         return {

@@ -1,20 +1,20 @@
 #!/usr/bin/python
-"""Asks the API server which nodes are control planes, and on which host the scheduler that leads is. Changes nothing.
+"""Reads which nodes are control planes, and on which host the leading scheduler is. Changes nothing.
 
-The plugin of the same name asks again while there are fewer than are wanted.
+The plugin of the same name repeats it while there are fewer nodes than wanted.
 """
 
 import re
 import shutil
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.readygate_scheduler.hands import Hands
+from ansible.module_utils.readygate_scheduler.host_io import HostIO
 
 DOCUMENTATION = r"""
 module: readygate_scheduler_controls
-short_description: Tells the control plane nodes, and who leads
+short_description: Returns the control plane nodes, and the host of the leading scheduler
 options:
-  kubeconfig: {type: path, required: true, description: how the API server is asked}
+  kubeconfig: {type: path, required: true, description: kubeconfig for the API server}
 author: The readygate authors
 """
 LIMIT_S = 35.0
@@ -27,15 +27,15 @@ def main():
     )
     kubectl = [shutil.which("kubectl") or "kubectl", "--kubeconfig", module.params["kubeconfig"]]
     kubectl += ["--namespace=kube-system", "get"]
-    hands = Hands()
+    io = HostIO()
     ask = [*kubectl, "nodes", "--selector=node-role.kubernetes.io/control-plane", "--output=name"]
-    code, said = hands.run(ask, LIMIT_S)
+    code, output = io.run(ask, LIMIT_S)
     if code != 0:
-        module.fail_json(msg="the control plane nodes cannot be asked for: " + " ".join(said.split())[-500:])
-    nodes = [line[len("node/") :] for line in said.split()]
-    # No scheduler has ever led, or locks are kept elsewhere: then any order will do.
-    code, said = hands.run([*kubectl, "lease", "kube-scheduler", "--output=jsonpath={.spec.holderIdentity}"], LIMIT_S)
-    module.exit_json(changed=False, nodes=nodes, leader=re.sub("_[^_]*$", "", said.strip()) if code == 0 else "")
+        module.fail_json(msg="the control plane nodes cannot be listed: " + " ".join(output.split())[-500:])
+    nodes = [line[len("node/") :] for line in output.split()]
+    # No scheduler has ever led, or the lock is no Lease: then any order is good.
+    code, output = io.run([*kubectl, "lease", "kube-scheduler", "--output=jsonpath={.spec.holderIdentity}"], LIMIT_S)
+    module.exit_json(changed=False, nodes=nodes, leader=re.sub("_[^_]*$", "", output.strip()) if code == 0 else "")
 
 
 if __name__ == "__main__":

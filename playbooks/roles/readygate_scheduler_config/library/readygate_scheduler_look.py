@@ -1,7 +1,7 @@
 #!/usr/bin/python
-"""Looks at kube-scheduler of this host, at readygate's folder and at kubeadm's ConfigMap; changes nothing.
+"""Reads the state of kube-scheduler of this host, readygate's folder and kubeadm's ConfigMap. Changes nothing.
 
-With `settle` it first ends what an interrupted change has left.
+With `settle` it first ends an interrupted change.
 """
 
 import json
@@ -11,22 +11,22 @@ import shutil
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.readygate_scheduler.command import settle
-from ansible.module_utils.readygate_scheduler.hands import Hands, noted, read
+from ansible.module_utils.readygate_scheduler.host_io import HostIO, noted, read
 from ansible.module_utils.readygate_scheduler.jobs import digest
 from ansible.module_utils.readygate_scheduler.proof import configuration_of
 from ansible.module_utils.readygate_scheduler.scheduler import Scheduler, address_of
 
 DOCUMENTATION = r"""
 module: readygate_scheduler_look
-short_description: Looks at kube-scheduler of this host
+short_description: Reads the state of kube-scheduler of this host
 options:
   folder: {type: path, required: true, description: readygate's folder}
   target: {type: path, required: true, description: the scheduler's manifest, or the drop-in of its unit}
   unit: {type: str, default: "", description: the scheduler's unit, where systemd runs it}
-  kubeconfig: {type: path, required: true, description: how the API server and /configz are asked}
-  kubelet_kubeconfig: {type: path, required: true, description: tells this host's node name}
+  kubeconfig: {type: path, required: true, description: kubeconfig for the API server and /configz}
+  kubelet_kubeconfig: {type: path, required: true, description: kubeconfig with this host's node name}
   api: {type: bool, default: true, description: ask the API server too}
-  settle: {type: bool, default: false, description: end first what an interrupted change has left}
+  settle: {type: bool, default: false, description: end an interrupted change first}
 author: The readygate authors
 """
 
@@ -37,22 +37,22 @@ def text(path):
 
 
 class Look:
-    """What is seen; `given` are the module's parameters."""
+    """Reads the state of one host; `given` are the module's parameters."""
 
     def __init__(self, given):
         self.given = given
-        self.hands = Hands()
+        self.io = HostIO()
         self.scheduler = Scheduler()
 
     def ask(self, argv):
-        """What a command says as JSON, or {"error": ...}."""
-        code, said = self.hands.run(argv, 15.0)
+        """The output of a command as JSON, or {"error": ...}."""
+        code, output = self.io.run(argv, 15.0)
         if code == 0:
             try:
-                return json.loads(said)
+                return json.loads(output)
             except ValueError:
                 pass
-        return {"error": " ".join(said.split())[-400:] or "%s failed with code %d" % (argv[0], code)}
+        return {"error": " ".join(output.split())[-400:] or "%s failed with code %d" % (argv[0], code)}
 
     @staticmethod
     def kubectl(kubeconfig):
@@ -60,14 +60,17 @@ class Look:
         return [shutil.which("kubectl") or "kubectl", "--kubeconfig", kubeconfig, "--request-timeout=10s"]
 
     def process(self, target):
-        """The one that the manifest describes, where several schedulers run; None for none."""
+        """The process that the manifest describes, if several schedulers run; None for none."""
         running = sorted(self.scheduler.processes().items())
-        told = [(who, argv) for who, argv in running if all(one in (target or "") for one in argv[1:])]
-        return (told or running or [None])[-1]
+        described = [(who, argv) for who, argv in running if all(one in (target or "") for one in argv[1:])]
+        return (described or running or [None])[-1]
 
     def configs(self, process, target, before):
-        """Content by path of the files that --config names, as the process sees them, else as the host does: of the
-        process, and of the manifest, which may be of one that does not run yet, or no more."""
+        """Content by path of the files in --config of the process and of the manifest.
+
+        A file is read in the file system of the process, else in that of the host. The manifest may be of a process
+        that does not run.
+        """
         argv = " ".join([*(process[1] if process else []), target or ""])
         paths = set(re.findall(r"--config[= ]([^\s\"']+)", argv)) | {(before or {}).get("config", "")}
         root = "/proc/%d/root" % process[0][0] if process else ""
@@ -77,8 +80,8 @@ class Look:
         folder, target = self.given["folder"], text(self.given["target"])
         before = noted(os.path.join(folder, "original", "noted.json")) or None
         process = self.process(target)
-        told = ["kube-scheduler", *re.findall(r"^\s*- (--\S+)$", target or "", re.MULTILINE)]
-        argv = process[1] if process else told
+        in_manifest = ["kube-scheduler", *re.findall(r"^\s*- (--\S+)$", target or "", re.MULTILINE)]
+        argv = process[1] if process else in_manifest
         names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
         url = address_of(argv)
         seen = {
@@ -97,7 +100,7 @@ class Look:
             "unit_text": "",
         }
         if self.given["unit"]:
-            seen["unit_text"] = self.hands.run(["systemctl", "cat", self.given["unit"]])[1]
+            seen["unit_text"] = self.io.run(["systemctl", "cat", self.given["unit"]])[1]
         seen["kubectl"] = self.kubectl(self.given["kubeconfig"])
         ask = ["get", "--raw=/configz", "--server=" + url, "--insecure-skip-tls-verify"]
         seen["configz_command"] = [*seen["kubectl"], *ask]
@@ -106,9 +109,9 @@ class Look:
     def of_api(self, seen):
         if not self.given["api"]:
             return {
-                "cluster": {"error": "it was not asked for"},
+                "cluster": {"error": "it was not requested"},
                 "node": "",
-                "configz": {"error": "it was not asked for"},
+                "configz": {"error": "it was not requested"},
             }
         ask = [*self.kubectl(self.given["kubeconfig"]), "--namespace=kube-system", "get", "configmap", "kubeadm-config"]
         who = self.ask([*self.kubectl(self.given["kubelet_kubeconfig"]), "auth", "whoami", "--output=json"])

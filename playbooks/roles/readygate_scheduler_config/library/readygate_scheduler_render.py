@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Lets kubeadm render the scheduler's manifest for several configurations; changes nothing."""
+"""Lets kubeadm render the scheduler's manifest for several configurations. Changes nothing."""
 
 import os
 import shutil
@@ -11,9 +11,9 @@ DOCUMENTATION = r"""
 module: readygate_scheduler_render
 short_description: Lets kubeadm render kube-scheduler's manifest
 options:
-  renderings: {type: dict, required: true, description: configuration files of kubeadm by a name each}
+  renderings: {type: dict, required: true, description: configuration files of kubeadm, by name}
   patches: {type: str, default: "", description: folder of kubeadm's patches}
-  environment: {type: dict, default: {}, description: of kubeadm; it copies proxies into the manifest, from here only}
+  environment: {type: dict, default: {}, description: of kubeadm; it copies proxy variables into the manifest}
 author: The readygate authors
 """
 
@@ -26,8 +26,8 @@ def render(module, configuration, folder):
     environ["KUBEADM_INIT_DRYRUN_DIR"] = folder
     code, out, err = module.run_command(command, data=configuration, environ_update=environ, handle_exceptions=False)
     if code != 0:
-        said = " / ".join((err or out).strip().splitlines()[-3:])[-900:]
-        module.fail_json(msg="kubeadm cannot render the scheduler's manifest: " + said)
+        output = " / ".join((err or out).strip().splitlines()[-3:])[-900:]
+        module.fail_json(msg="kubeadm cannot render the scheduler's manifest: " + output)
     with open(os.path.join(folder, "kube-scheduler.yaml"), encoding="utf-8") as file:
         return file.read()
 
@@ -41,7 +41,7 @@ def main():
         },
         supports_check_mode=True,
     )
-    # kubeadm copies these into the manifest: those that a host has got since kubeadm init would be new there.
+    # kubeadm copies these into the manifest. Variables that the host got after kubeadm init would be new there.
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         del os.environ[name]
     rendered = {}
@@ -50,7 +50,7 @@ def main():
         try:
             rendered[name] = render(module, configuration, folder)
         except OSError as e:
-            module.fail_json(msg="kubeadm cannot be run; name its folder in readygate_bin_dir: %s" % e)
+            module.fail_json(msg="kubeadm cannot be run; set its folder as readygate_bin_dir: %s" % e)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     module.exit_json(changed=False, manifests=rendered)

@@ -1,7 +1,7 @@
 #!/usr/bin/python
-"""Who this host is: to the API server, asked as its kubelet, and by its own name. Changes nothing.
+"""Reads the name of this host's Node from the API server, as its kubelet, and the host's own name. Changes nothing.
 
-Its own host name need not be the Node's (--hostname-override, clouds).
+The two may differ (--hostname-override, clouds).
 """
 
 import json
@@ -9,31 +9,31 @@ import os
 import shutil
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.readygate_scheduler.hands import Hands
+from ansible.module_utils.readygate_scheduler.host_io import HostIO
 
 DOCUMENTATION = r"""
 module: readygate_scheduler_who
-short_description: Tells the name of this host's Node, and the host's own
+short_description: Returns the name of this host's Node, and the host's own name
 options:
-  kubelet_kubeconfig: {type: path, required: true, description: with which the kubelet speaks to the API server}
-  called: {type: str, required: true, description: what the inventory calls the host}
+  kubelet_kubeconfig: {type: path, required: true, description: the kubelet's kubeconfig}
+  called: {type: str, required: true, description: the host's name in the inventory}
 author: The readygate authors
 """
 NODE = "system:node:"
 LIMIT_S = 35.0
 
 
-def name_of(hands, kubeconfig):
-    """(the Node's name, "") or ("", what was said instead)."""
+def name_of(io, kubeconfig):
+    """(the Node's name, "") or ("", what was returned instead)."""
     kubectl = shutil.which("kubectl") or "kubectl"
-    code, said = hands.run([kubectl, "--kubeconfig", kubeconfig, "auth", "whoami", "--output=json"], LIMIT_S)
+    code, output = io.run([kubectl, "--kubeconfig", kubeconfig, "auth", "whoami", "--output=json"], LIMIT_S)
     try:
-        user = json.loads(said)["status"]["userInfo"]["username"]
+        user = json.loads(output)["status"]["userInfo"]["username"]
     except (ValueError, LookupError, TypeError):
         user = ""
     if code == 0 and user.startswith(NODE):
         return user[len(NODE) :], ""
-    return "", " ".join((user or said).split())[-500:]
+    return "", " ".join((user or output).split())[-500:]
 
 
 def main():
@@ -45,21 +45,21 @@ def main():
         supports_check_mode=True,
     )
     called, kubeconfig = module.params["called"], module.params["kubelet_kubeconfig"]
-    node, instead = name_of(Hands(), kubeconfig)
+    node, instead = name_of(HostIO(), kubeconfig)
     if not node and not os.path.exists(kubeconfig) and "no such file" in instead.lower():
         module.fail_json(
-            msg="%s has no %s, by which the API server says which node a host is: name the kubelet's kubeconfig in"
-            " readygate_scheduler_config_kubelet_kubeconfig where it lies elsewhere. K3s, RKE2, Talos and clouds run"
-            " kube-scheduler in ways that these playbooks do not change; docs/registration.md says what to add by hand"
+            msg="%s has no %s, which gives the name of the host's Node: set the kubelet's kubeconfig as"
+            " readygate_scheduler_config_kubelet_kubeconfig if it is elsewhere. K3s, RKE2, Talos and clouds run"
+            " kube-scheduler in ways that these playbooks do not change; docs/registration.md lists what to add by hand"
             % (called, kubeconfig)
         )
     if not node:
         module.fail_json(
-            msg="%s is not a node of the cluster, as the API server sees %s: %s. A host that is to join is prepared by"
-            " prepare-control-plane.yml; take any other out of the group control_plane" % (called, kubeconfig, instead)
+            msg="%s is not a node of the cluster: the API server answers for %s: %s. Run prepare-control-plane.yml for"
+            " a host that will join; remove any other from the group control_plane" % (called, kubeconfig, instead)
         )
     # As kube-scheduler names itself in its Lease (options.go).
-    module.exit_json(changed=False, node=node, host=Hands().run(["uname", "-n"])[1].strip())
+    module.exit_json(changed=False, node=node, host=HostIO().run(["uname", "-n"])[1].strip())
 
 
 if __name__ == "__main__":

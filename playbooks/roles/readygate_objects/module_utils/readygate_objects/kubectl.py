@@ -1,22 +1,22 @@
-"""kubectl of this host."""
+"""Calls kubectl of this host."""
 
 import json
 import os
 import subprocess
 
-LIMIT_S = 300.0  # of a call: its requests end sooner, but a plugin for credentials or a folder in the network may not
+LIMIT_S = 300.0  # of a call: its requests end sooner, but a credential plugin or a network folder may hang
 
 
 class Kubectl:
-    """kubectl of this host, in one namespace. Raises OSError for what it could not do."""
+    """kubectl of this host, in one namespace. Raises OSError if a call fails."""
 
     def __init__(self, kubeconfig: str, namespace: str) -> None:
         self._start = ["kubectl", "--kubeconfig", kubeconfig, "--namespace", namespace, "--request-timeout=20s"]
         path = os.environ.get("PATH", "") + ":/usr/local/bin:/opt/bin"
-        self._environ = dict(os.environ, PATH=path, KUBERC="off")  # as it is, not as somebody likes it
+        self._environ = dict(os.environ, PATH=path, KUBERC="off")  # ignores the user's preferences
 
     def run(self, *arguments: str, **options: str) -> str:
-        """options: stdin."""
+        """Runs kubectl and returns its output. options: stdin."""
         try:
             done = subprocess.run(
                 self._start + list(arguments),
@@ -24,7 +24,7 @@ class Kubectl:
                 input=options.get("stdin", ""),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                # kubectl's, whatever the host's own language is: names may be in any.
+                # kubectl writes UTF-8, whatever the host's locale is.
                 encoding="utf-8",
                 errors="replace",
                 timeout=LIMIT_S,
@@ -37,15 +37,15 @@ class Kubectl:
         return done.stdout
 
     def get(self, *arguments: str) -> dict:
-        said = self.run("get", "--output=json", *arguments)
+        output = self.run("get", "--output=json", *arguments)
         try:
-            return json.loads(said)
+            return json.loads(output)
         except ValueError:
-            raise OSError(f"kubectl get said what is no JSON: {said.strip()[:200]}") from None
+            raise OSError(f"kubectl get printed no JSON: {output.strip()[:200]}") from None
 
 
 def warnings_of_pods(kubectl: Kubectl) -> dict:
-    """Name -> (reason, message) of its last warning; those of probes are left out."""
+    """The last warning Event of each pod: name -> (reason, message). Warnings of probes are left out."""
     found = {}
     for event in kubectl.get("events", "--field-selector=type=Warning")["items"]:
         about, reason = event["involvedObject"], event.get("reason", "")

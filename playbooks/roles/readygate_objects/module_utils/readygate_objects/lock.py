@@ -1,7 +1,7 @@
-"""Pure: one run of the playbooks at a time, by a Lease of the cluster. Its holder renews it while it runs.
+"""Pure: a Lease of the cluster that allows one run of the playbooks at a time. Its holder renews it while it runs.
 
-A holder that is known to be dead, or was not heard of for as long as it has said (SILENT_S), holds it no more. Wall
-clock times are of the host.
+A holder loses it if its process is known to be dead, or if it has not renewed it for the Lease's duration (SILENT_S).
+Wall clock times are of the host.
 """
 
 import calendar
@@ -10,14 +10,14 @@ import time
 NAME = "readygate-playbooks"
 NAMESPACE = "kube-system"
 SILENT_S = 600
-FREE, OURS, HELD = "free", "ours", "held"
+FREE, OWN, HELD = "free", "own", "held"
 
 
-def standing(lease: dict, holder: str, wall: float, dead: str = "") -> str:
-    """FREE, OURS or HELD by another. lease: {} where there is none. dead: a holder that is known to be no more."""
+def state_of(lease: dict, holder: str, wall: float, dead: str = "") -> str:
+    """FREE, OWN, or HELD by another run. lease: {} if there is none. dead: a holder whose process has ended."""
     by = lease.get("spec", {}).get("holderIdentity") or ""
     if by == holder:
-        return OURS
+        return OWN
     return FREE if not by or by == dead or wall - renewed(lease) > silent_s(lease) else HELD
 
 
@@ -26,9 +26,11 @@ def silent_s(lease: dict) -> int:
 
 
 def taken(lease: dict, holder: str, wall: float, seconds: int = SILENT_S) -> dict:
-    """The Lease as its holder writes it; an earlier one keeps its version, so that of two who try at once one wins.
-    seconds: for how long nothing may be heard of it."""
-    spec, ours = lease.get("spec", {}), lease.get("spec", {}).get("holderIdentity") == holder
+    """The Lease as its holder writes it. It has the resource version of the earlier one, so only one of two runs wins.
+
+    seconds: how long it holds without a renewal.
+    """
+    spec, is_own = lease.get("spec", {}), lease.get("spec", {}).get("holderIdentity") == holder
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -36,24 +38,24 @@ def taken(lease: dict, holder: str, wall: float, seconds: int = SILENT_S) -> dic
         "spec": {
             "holderIdentity": holder,
             "leaseDurationSeconds": seconds,
-            "acquireTime": spec.get("acquireTime", "") if ours else stamp(wall),
+            "acquireTime": spec.get("acquireTime", "") if is_own else stamp(wall),
             "renewTime": stamp(wall),
         },
     }
 
 
-def told(lease: dict, wall: float) -> str:
-    """Who holds it, for people."""
+def explained(lease: dict, wall: float) -> str:
+    """The run that holds it, and what to do, for operators."""
     spec = lease["spec"]
     return (
         f"another run has not ended: that of {spec['holderIdentity']}, since {spec.get('acquireTime', '?')[:19]}Z, "
-        f"last heard of {wall - renewed(lease):.0f} s ago. Wait for its end. If it is dead: "
-        f"-e readygate_take_over=true, or wait until nothing was heard of it for {silent_s(lease)} s"
+        f"last seen {wall - renewed(lease):.0f} s ago. Wait for its end. If it is dead: "
+        f"-e readygate_take_over=true, or wait until it was last seen {silent_s(lease)} s ago"
     )
 
 
 def renewed(lease: dict) -> float:
-    """Seconds since the epoch; 0 if never."""
+    """The time of the last renewal in seconds since the epoch; 0 if never."""
     text = lease.get("spec", {}).get("renewTime") or ""
     return float(calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))) if text else 0.0
 

@@ -1,13 +1,13 @@
-"""Pure: what becomes of the roll-out of a DaemonSet, by what is seen of it. Time is an argument.
+"""Pure: the verdict on the roll-out of a DaemonSet, from its observed state. Time is an argument.
 
-A node that was not well before, or is dead, is not waited for and takes nothing of the batch. One that fails with the
-new version counts, so a broken version stops at one batch.
+A node that was not Ready before, or is dead, is not waited for and does not count in the batch. A node that fails with
+the new version counts, so a broken version stops at one batch.
 """
 
 import math
 from typing import NamedTuple
 
-# What keeps a container from running, in the kubelet's words, and how long it may last before we believe it.
+# Reasons of the kubelet why a container does not run, and how long each may last before it counts as a failure.
 GRACE_S = {
     "ErrImagePull": 20,
     "ImagePullBackOff": 10,
@@ -18,18 +18,18 @@ GRACE_S = {
     "RunContainerError": 20,
     "CrashLoopBackOff": 0,
     "FailedMount": 30,
-    "Closed": 60,  # the new agent says that its node is not fit
+    "Closed": 60,  # the new agent reports that its node is not healthy
 }
-REFUSED_S = 15  # pods that may not even be created
-SETTLED_S = 30  # beyond minReadySeconds: nothing moves, and enough is well
-STALLED_S = 300  # nothing moves, and not enough is well
-WAVE_S = 60  # what a wave of a roll-out takes beside minReadySeconds: pull, start, first checks
+REFUSED_S = 15  # the API server refuses to create pods
+SETTLED_S = 30  # beyond minReadySeconds: no progress, and enough nodes are Ready
+STALLED_S = 300  # no progress, and not enough nodes are Ready
+WAVE_S = 60  # time of a batch in addition to minReadySeconds: pull, start, first checks
 LONGEST_TEXT = 300
 NODE_HEALTHY = "readygate.dev/NodeHealthy"
 
 
 class Pod(NamedTuple):
-    """revision: hash of its ControllerRevision. kind, cause: why it is not Ready; "" if it is, or nothing is known."""
+    """One pod. revision: hash of its ControllerRevision. kind, cause: why it is not Ready; "" if it is, or unknown."""
 
     node: str
     revision: str
@@ -40,9 +40,12 @@ class Pod(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What is seen at a moment. revision: of the newest; "" before the controller has seen it. dead: nodes that are not
-    Ready themselves. refused: why no pod may be created, in the API server's words. first: there was no version before,
-    so that no batch follows that minReadySeconds would hold back."""
+    """The state of a DaemonSet at one moment.
+
+    revision: the newest one; "" before the controller has observed it. dead: nodes that are not Ready themselves.
+    refused: why no pod may be created, in the API server's words. first: there was no version before, so no batch
+    follows that minReadySeconds would hold back.
+    """
 
     revision: str
     desired: int
@@ -56,7 +59,7 @@ class Look(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """state: waits, done or failed. max_unavailable: what the DaemonSet should have now; None: as it is."""
+    """The verdict. state: waits, done or failed. max_unavailable: a new value for the DaemonSet; None: no change."""
 
     state: str
     text: str
@@ -64,8 +67,11 @@ class Verdict(NamedTuple):
 
 
 def judge(seen: Look, memory: dict, percent: int, limit_s: float, monotonic: float) -> Verdict:
-    """What becomes of the roll-out. memory: {"already": nodes that were not well before it}, and whatever this function
-    keeps there from one look to the next; JSON. percent: share of the nodes that must be well in the end."""
+    """The verdict on the roll-out.
+
+    memory: JSON; {"already": nodes that were not Ready before it}, and the state of this function between two calls.
+    percent: share of the nodes that must be Ready in the end.
+    """
     memory.setdefault("started", monotonic)
     new = {pod.node: pod for pod in seen.pods if pod.revision == seen.revision and not pod.ending}
     nodes = {pod.node for pod in seen.pods}
@@ -79,20 +85,18 @@ def judge(seen: Look, memory: dict, percent: int, limit_s: float, monotonic: flo
     enough = well * 100 >= alive * percent
     batch = nodes_of(seen.batch, seen.desired)
     still_s = _still_s(memory, [seen.revision, len(new), well, missing, min(seen.available, well)], monotonic)
-    causes = [_told(pod) for pod in failing] or [_told(new[node]) for node in waiting if new[node].cause]
-    causes += [f"{missing} pods may not be created: {seen.refused}"] if missing and seen.refused else []
+    causes = [_cause_of(pod) for pod in failing] or [_cause_of(new[node]) for node in waiting if new[node].cause]
+    causes += [f"{missing} pods cannot be created: {seen.refused}"] if missing and seen.refused else []
     counted = f"{len(new)} of {seen.desired} nodes have the new version, {well} of them Ready"
     why = "; ".join(causes[:3]) + (f"; and {len(causes) - 3} more" if len(causes) > 3 else "")
     left_out = _left_out(excused, seen.dead, new)
 
     if not seen.revision:
         if still_s > STALLED_S:
-            return Verdict("failed", "the DaemonSet controller has not looked at it: is kube-controller-manager well?")
-        return Verdict("waits", "the DaemonSet controller has not looked at it yet")
+            return Verdict("failed", "the DaemonSet controller has not observed it: does kube-controller-manager work?")
+        return Verdict("waits", "the DaemonSet controller has not observed it yet")
     if seen.desired == 0 and still_s > SETTLED_S:
-        return Verdict(
-            "failed", "no node is one that it may run on: see its node selector and the image's architectures"
-        )
+        return Verdict("failed", "it may run on no node: check its node selector and the image's architectures")
     if missing and seen.refused and _lasts("refused", memory, monotonic) >= REFUSED_S:
         return Verdict("failed", _join(counted, why))
     if (behind and len(failing) >= batch) or len(failing) > alive - math.ceil(alive * percent / 100.0):
@@ -104,14 +108,14 @@ def judge(seen: Look, memory: dict, percent: int, limit_s: float, monotonic: flo
     if all_there and enough and (late or still_s >= seen.min_ready_s + SETTLED_S):
         return Verdict("done", _join(counted, why, left_out))
     if late or still_s > STALLED_S + seen.min_ready_s:
-        after = f"it took longer than {limit_s:.0f} s" if late else f"nothing has moved for {still_s:.0f} s"
-        return Verdict("failed", _join(after, counted, why or _nameless(behind, missing), left_out))
+        after = f"it took longer than {limit_s:.0f} s" if late else f"there was no progress for {still_s:.0f} s"
+        return Verdict("failed", _join(after, counted, why or _unexplained(behind, missing), left_out))
     unwell = [node for node in excused if not (node in new and new[node].ready)]
     return Verdict("waits", _join(counted, why, left_out), len(unwell) + batch if behind else None)
 
 
 def limit_s(seconds: int, nodes: int, batch: object, min_ready_s: int) -> float:
-    """How long a roll-out may take: as said, or by its waves; the controller also makes only so many pods a second."""
+    """How long a roll-out may take: `seconds`, or by its batches and the controller's rate of new pods if that is 0."""
     waves = math.ceil(nodes / float(nodes_of(batch, nodes)))
     return float(seconds) or STALLED_S + waves * (min_ready_s + WAVE_S) + nodes / 2.0
 
@@ -123,7 +127,7 @@ def nodes_of(batch: object, desired: int) -> int:
 
 
 def pod_of(pod: dict, events: dict) -> Pod:
-    """events: name of a pod -> (reason, message) of its last warning."""
+    """The pod's state. events: name of a pod -> (reason, message) of its last warning."""
     meta, spec, status = pod["metadata"], pod.get("spec", {}), pod.get("status", {})
     conditions = {each["type"]: each for each in status.get("conditions", ())}
     ready = conditions.get("Ready", {}).get("status") == "True"
@@ -139,14 +143,14 @@ def pod_of(pod: dict, events: dict) -> Pod:
 
 
 def previous(revisions: list, pods: list) -> dict:
-    """The ControllerRevision to go back to: of the older ones that of the most Ready pods, or the newest; or {}."""
+    """The ControllerRevision to go back to: the older one with the most Ready pods, or the newest older one; or {}."""
     older = sorted(revisions, key=lambda each: each["revision"])[:-1]
     ready = [pod.revision for pod in pods if pod.ready and not pod.ending]
     return max(older, key=lambda each: (ready.count(hash_of(each)), each["revision"])) if older else {}
 
 
 def restored(daemon_set: dict, revision: dict) -> dict:
-    """The DaemonSet with the pod template of the revision, to be applied."""
+    """The DaemonSet with the pod template of the revision, ready to apply."""
     template = {key: value for key, value in revision["data"]["spec"]["template"].items() if key != "$patch"}
     meta = {
         key: daemon_set["metadata"][key] for key in ("name", "namespace", "labels") if key in daemon_set["metadata"]
@@ -156,7 +160,7 @@ def restored(daemon_set: dict, revision: dict) -> dict:
 
 
 def _failing(pods: list, memory: dict, monotonic: float) -> list:
-    """Those that have had the same cause for so long that it will not go by itself."""
+    """The pods that have had the same cause for longer than its grace."""
     before, memory["since"] = memory.get("since", {}), {}
     for pod in pods:
         if pod.kind in GRACE_S:
@@ -183,8 +187,8 @@ def _cause(status: dict, conditions: dict, event: tuple) -> tuple:
         if waiting.get("reason") in GRACE_S or each.get("restartCount", 0) > 1:
             kind = waiting.get("reason") if waiting.get("reason") in GRACE_S else "CrashLoopBackOff"
             if kind == "CrashLoopBackOff":
-                said = (ended.get("message") or ended.get("reason") or "").strip().splitlines()
-                return kind, "it ends with code {}: {}".format(ended.get("exitCode", "?"), said[-1] if said else "")
+                lines = (ended.get("message") or ended.get("reason") or "").strip().splitlines()
+                return kind, "it ends with code {}: {}".format(ended.get("exitCode", "?"), lines[-1] if lines else "")
             return kind, "{}: {}".format(kind, waiting.get("message", ""))
     healthy = conditions.get(NODE_HEALTHY, {})
     if healthy.get("status") == "False" and healthy.get("reason") != "Starting":
@@ -192,7 +196,7 @@ def _cause(status: dict, conditions: dict, event: tuple) -> tuple:
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False":
         return "Unscheduled", "not placed: {}".format(scheduled.get("message", ""))
-    # An event stays after its cause has gone: it speaks for a pod whose container has never run.
+    # An Event outlives its cause, so it counts only for a pod whose container has never run.
     if event[0] and not any(each.get("state", {}).get("running") for each in status.get("containerStatuses", ())):
         final = event[0] == "FailedMount" and "hostPath type check failed" in event[1]
         return "FailedMount" if final else "Event", "{}: {}".format(*event)
@@ -200,7 +204,7 @@ def _cause(status: dict, conditions: dict, event: tuple) -> tuple:
 
 
 def _pinned(spec: dict) -> str:
-    """The node that a pod of a DaemonSet is for before it is bound."""
+    """The node for which the DaemonSet controller has made a pod that is not bound yet."""
     affinity = (
         spec.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
     )
@@ -214,17 +218,17 @@ def hash_of(revision: dict) -> str:
 
 def _left_out(excused: set, dead: frozenset, new: dict) -> str:
     unwell = sorted(node for node in excused if not (node in new and new[node].ready))
-    told = ["{} ({})".format(node, "dead" if node in dead else "not well before") for node in unwell]
-    more = f", and {len(told) - 5} more" if len(told) > 5 else ""
-    return "not waited for: " + ", ".join(told[:5]) + more if told else ""
+    texts = ["{} ({})".format(node, "dead" if node in dead else "not Ready before") for node in unwell]
+    more = f", and {len(texts) - 5} more" if len(texts) > 5 else ""
+    return "not waited for: " + ", ".join(texts[:5]) + more if texts else ""
 
 
-def _nameless(behind: list, missing: int) -> str:
+def _unexplained(behind: list, missing: int) -> str:
     of_old = "{} still have the old version ({})".format(len(behind), ", ".join(behind[:3])) if behind else ""
     return _join(of_old, f"{missing} have none" if missing else "")
 
 
-def _told(pod: Pod) -> str:
+def _cause_of(pod: Pod) -> str:
     return f"{pod.node}: {pod.cause}"
 
 

@@ -1,6 +1,6 @@
-"""Pure: the pods in which a new image reads its new configuration before a roll-out, and what became of one.
+"""Pure: the pods in which a new image reads its new configuration before a roll-out, and the outcome of one.
 
-For none of them is anybody evicted: a critical one would be, by the kubelet itself, on a node that is full.
+They have no priority class, because the kubelet would evict pods of a full node for a critical one.
 """
 
 import copy
@@ -13,7 +13,7 @@ ARCH = "kubernetes.io/arch"
 
 
 def trial_nodes(daemon_set: dict, nodes: list) -> dict:
-    """Of each kind of processor a node that is well and that the DaemonSet may run on: architecture -> name."""
+    """One Ready node that the DaemonSet may run on for each processor architecture: architecture -> name."""
     spec, found = daemon_set["spec"]["template"]["spec"], {}
     for node in sorted(nodes, key=lambda each: (bool(each["spec"].get("unschedulable")), each["metadata"]["name"])):
         labels = node["metadata"].get("labels", {})
@@ -23,13 +23,13 @@ def trial_nodes(daemon_set: dict, nodes: list) -> dict:
 
 
 def trial_pod(daemon_set: dict, node: str, arch: str, seconds: int) -> dict:
-    """As an agent's pod of that node, which ends when it has read its configuration. Not placed by a scheduler."""
+    """A pod like the agent's on that node, which ends when it has read its configuration. It needs no scheduler."""
     spec = copy.deepcopy(daemon_set["spec"]["template"]["spec"])
     for name in ("readinessGates", "affinity", "nodeSelector", "serviceAccountName", "priorityClassName"):
         spec.pop(name, None)
     for container in spec["containers"] + spec.get("initContainers", []):
         resources = container.get("resources", {})
-        # In words: without them they are as the limits.
+        # Explicit, because missing requests default to the limits.
         resources["requests"] = {name: "0" for part in ("requests", "limits") for name in resources.get(part, {})}
         container["resources"] = resources
     for container in spec["containers"]:
@@ -46,7 +46,7 @@ def trial_pod(daemon_set: dict, node: str, arch: str, seconds: int) -> dict:
 
 
 def turned_away(pod: dict) -> str:
-    """Why the kubelet has not taken it, where that is the node's fault; "" else: another node may have room."""
+    """Why the kubelet has rejected the pod, if another node may have room; "" otherwise."""
     status = pod.get("status", {})
     reason = status.get("reason", "") if status.get("phase") == "Failed" else ""
     if not reason.startswith("OutOf") and (reason != "Evicted" or status.get("containerStatuses")):
@@ -55,16 +55,18 @@ def turned_away(pod: dict) -> str:
 
 
 def outcome(pod: dict, events: dict, memory: dict, monotonic: float, lines: int = 1) -> tuple:
-    """(ended, why): False while it is not known; why is "" where the trial went well.
+    """(ended, why): False while the outcome is unknown; why is "" if the trial succeeded.
 
-    events: as of pod_of. memory: of this pod, {} at first. lines: how many of its last are told, the last one first."""
+    events: as in pod_of. memory: state of this pod between two calls, {} at first. lines: how many of its last log
+    lines are shown, the last one first.
+    """
     status, seen = pod.get("status", {}), pod_of(pod, events)
     if status.get("phase") == "Succeeded":
         return True, ""
     if status.get("phase") == "Failed":
         ended = [each.get("state", {}).get("terminated", {}) for each in status.get("containerStatuses", ())]
-        said = [one.get("message", "").strip().splitlines()[-lines:] for one in ended]
-        words = [text for text in said if text] or [[status.get("message") or status.get("reason") or "it failed"]]
+        texts = [one.get("message", "").strip().splitlines()[-lines:] for one in ended]
+        words = [text for text in texts if text] or [[status.get("message") or status.get("reason") or "it failed"]]
         last, before = short(words[0][-1]), " | ".join(reversed(words[0][:-1]))
         return True, f"{last} (before that: {short(before)})" if before else last
     if memory.get("kind") != seen.kind:

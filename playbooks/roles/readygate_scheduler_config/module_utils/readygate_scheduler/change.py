@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Set
 
 from .dead_man import DeadMan
 from .errors import RefusedError
-from .hands import Hands, noted, read
+from .host_io import HostIO, noted, read
 from .jobs import UNTIL, Job, digest, mark_of, wanted_of
 from .kubelet import Kubelet
 from .lease import Lease
@@ -17,16 +17,16 @@ from .proof import configuration_of, differences
 from .scheduler import Process, Scheduler
 
 POLL_S = 0.2
-GRACE_S = 5.0  # what a `recover` gives a change whose time is over already
+GRACE_S = 5.0  # what a `recover` allows a change whose time limit is over already
 TRIAL_LIMIT_S = 30
 
 
-def silent(_cause: str) -> None:
-    """Nobody looks on."""
+def ignore_cause(_cause: str) -> None:
+    """Shows no progress."""
 
 
-def untold(_verdict: Dict[str, Any]) -> None:
-    """Whoever asked gets it as a value."""
+def ignore_verdict(_verdict: Dict[str, Any]) -> None:
+    """Prints no verdict: the caller gets it as the return value."""
 
 
 def to_the_journal(verdict: Dict[str, Any]) -> None:
@@ -34,25 +34,27 @@ def to_the_journal(verdict: Dict[str, Any]) -> None:
 
 
 class Change:
-    """One change of one file, `job["target"]`, from begin to verdict. Whoever holds the lock may call it. `waiting` is
-    told again and again what is waited for, `say` the verdict."""
+    """One change of one file, `job["target"]`, from begin to verdict. The caller must hold the lock of the folder.
 
-    def __init__(self, folder: str, scheduler: Scheduler, hands: Hands, dead_man: "DeadMan") -> None:
+    While it waits it calls `waiting` with the cause, again and again. It calls `report` with the verdict.
+    """
+
+    def __init__(self, folder: str, scheduler: Scheduler, io: HostIO, dead_man: "DeadMan") -> None:
         self.folder = folder
         self.scheduler = scheduler
-        self.hands = hands
+        self.io = io
         self.dead_man = dead_man
         self.pending = os.path.join(folder, "pending")
         self.absent_s = 0.0
         self.lease = ""
-        self.waiting: Callable[[str], None] = silent
-        self.say: Callable[[Dict[str, Any]], None] = to_the_journal
+        self.waiting: Callable[[str], None] = ignore_cause
+        self.report: Callable[[Dict[str, Any]], None] = to_the_journal
 
     def path(self, *names: str) -> str:
         return os.path.join(self.folder, *names)
 
-    def stands(self, job: Job) -> bool:
-        """Is all as the job wants it, and was that proven, of this very content? Looks only."""
+    def is_in_place(self, job: Job) -> bool:
+        """Whether everything is as the job wants it, and was proven with this very content. Changes nothing."""
         mark = noted(self.path("proven", "mark.json"))
         files = {path: digest(read(path)) for path in job["files"]}
         if mark.get("wanted") != wanted_of(job) or mark.get("files") != files or os.path.exists(self.pending):
@@ -69,12 +71,12 @@ class Change:
             self._write_configuration(job)
             self._begin(job)
         except RefusedError as e:
-            return self._tell(job, e.outcome, str(e), changed=False)
+            return self._report(job, e.outcome, str(e), changed=False)
         except OSError as e:
             what = "the disk is full" if e.errno == errno.ENOSPC else str(e)
             with contextlib.suppress(OSError):
-                self.hands.remove(self.path("pending.new"))
-            return self._tell(job, "failed", what + "; nothing was changed", changed=False)
+                self.io.remove(self.path("pending.new"))
+            return self._report(job, "failed", what + "; nothing was changed", changed=False)
         try:
             self.dead_man.arm()
             self._swap(job)
@@ -84,15 +86,15 @@ class Change:
 
     def _may_begin(self, job: Job) -> None:
         if digest(read(job["target"])) != job["expected"]:
-            raise RefusedError("changed-meanwhile", job["target"] + " was changed since it was looked at; run again")
+            raise RefusedError("changed-meanwhile", job["target"] + " has changed since it was read; run again")
         where = os.path.dirname(job["target"])
         if os.path.exists(where) and os.stat(self.folder).st_dev != os.stat(where).st_dev:
-            raise RefusedError("refused", where + " is a file system of its own: nothing can be renamed into it")
-        # Two seconds, for a busy host is no broken scheduler.
+            raise RefusedError("refused", where + " is a separate file system: a file cannot be renamed into it")
+        # Two seconds, because a busy host is no broken scheduler.
         if not job["force"] and not self._wait_for(job["before_command"], job["healthz"], 2.0):
-            said = self._evidence(job, time.time())
-            text = "kube-scheduler did not work before; nothing was changed. Mend it first"
-            raise RefusedError("broken-before", text + (": " + " / ".join(said) if said else ""))
+            output = self._evidence(job, time.time())
+            text = "kube-scheduler did not work before the change; nothing was changed. Repair it first"
+            raise RefusedError("broken-before", text + (": " + " / ".join(output) if output else ""))
 
     def _wait_for(self, command: List[str], healthz: str, limit_s: float, kubelet: Optional[Kubelet] = None) -> bool:
         end = time.monotonic() + limit_s
@@ -100,112 +102,120 @@ class Change:
             if time.monotonic() > end:
                 return False
             if kubelet and not self.scheduler.running(command):
-                kubelet.look()
+                kubelet.resync()
             self.waiting("kube-scheduler does not answer yet")
             time.sleep(POLL_S)
         return True
 
     def _write_configuration(self, job: Job) -> None:
-        """Its name carries its content, so no earlier one is ever overwritten by another; the scheduler's own binary
-        reads it before anything depends on it."""
+        """Writes the configuration, and lets the scheduler's own binary read it before anything depends on it.
+
+        The file's name has a digest of its content, so no file is ever overwritten by another configuration.
+        """
         written = []
         for path, text in sorted(job["files"].items()):
             if read(path) != text.encode():
                 written += [] if os.path.exists(path) else [path]
-                self.hands.write(path, text.encode(), 0o644)
+                self.io.write(path, text.encode(), 0o644)
         running = self.scheduler.running(job["before_command"])
         if job["trial"] and running:
             binary = os.path.join(self.scheduler.proc, str(running[0][0]), "exe")
-            code, said = self.hands.run(["kube-scheduler", *job["trial"]], TRIAL_LIMIT_S, binary)
+            code, output = self.io.run(["kube-scheduler", *job["trial"]], TRIAL_LIMIT_S, binary)
             if code != 0:
                 for path in written:
-                    self.hands.remove(path)
+                    self.io.remove(path)
                 text = "kube-scheduler does not accept its new configuration; nothing was changed: "
-                raise RefusedError("refused", text + " / ".join(said.strip().splitlines()[-3:])[-900:])
+                raise RefusedError("refused", text + " / ".join(output.strip().splitlines()[-3:])[-900:])
 
     def _begin(self, job: Job) -> None:
-        """All that is needed to end it either way is on the disk before the first thing changes."""
+        """Writes everything that completing or undoing the change needs, before anything changes."""
         before = read(job["target"])
         mode = job["mode"] if before is None else os.stat(job["target"]).st_mode & 0o777
         self._keep_original(job, before)
         new = self.path("pending.new")
-        self.hands.remove(new)
-        self.hands.make(os.path.join(new, "proven"))
+        self.io.remove(new)
+        self.io.make(os.path.join(new, "proven"))
         if before is not None:
-            self.hands.write(os.path.join(new, "before"), before, mode)
+            self.io.write(os.path.join(new, "before"), before, mode)
         if job["wanted"] is not None:
-            self.hands.write(os.path.join(new, "wanted"), job["wanted"].encode(), mode)
-            self.hands.write(os.path.join(new, "proven", "target"), job["wanted"].encode())
+            self.io.write(os.path.join(new, "wanted"), job["wanted"].encode(), mode)
+            self.io.write(os.path.join(new, "proven", "target"), job["wanted"].encode())
         if job["without"] is not None:
-            self.hands.write(os.path.join(new, "proven", "without"), job["without"].encode())
-        self.hands.write(os.path.join(new, "proven", "mark.json"), json.dumps(mark_of(job)).encode())
-        holder = self._holder(job)  # before the processes: whoever it is, it is one of them or has ended
+            self.io.write(os.path.join(new, "proven", "without"), job["without"].encode())
+        self.io.write(os.path.join(new, "proven", "mark.json"), json.dumps(mark_of(job)).encode())
+        holder = self._holder(job)  # before the processes: the holder is one of them or has ended
         job["opened"] = {
             "boot": self.scheduler.boot(),
             "until": time.monotonic() + job["limit_s"],
             "old": [list(who) for who in self.scheduler.processes()],
             "holder": holder,
         }
-        self.hands.write(os.path.join(new, "job.json"), json.dumps(job).encode())
-        self.hands.rename(new, self.pending)
+        self.io.write(os.path.join(new, "job.json"), json.dumps(job).encode())
+        self.io.rename(new, self.pending)
 
     def _holder(self, job: Job) -> str:
-        """Of the Lease, where it is to be given up if need be: not of a process whose end would not be seen."""
+        """The holder of the Lease, if this change may have to release it; empty else.
+
+        Empty also for a process whose end would not be detected.
+        """
         if not job["restarts"] or not self.scheduler.running(job["before_command"]):
             return ""
-        return Lease(self.hands.run, job.get("lease", {})).ours()
+        return Lease(self.io.run, job.get("lease", {})).holder()
 
     def _keep_original(self, job: Job, before: Optional[bytes]) -> None:
-        """The file once and never again; the note where what is not ours has changed since. Nothing where nobody knows
-        what was there before us: of a host that joined with ours, and of a job that only takes ours out."""
+        """Saves the original file once, and the note whenever it has changed.
+
+        Saves nothing if the state before readygate is unknown: on a host that joined with readygate's file, and for a
+        job that only removes readygate.
+        """
         if not job["note"]:
             return
         noted = self.path("original", "noted.json")
         if not os.path.exists(noted):
-            self.hands.make(self.path("original"))
+            self.io.make(self.path("original"))
             if before is not None:
-                self.hands.write(self.path("original", os.path.basename(job["target"])), before)
+                self.io.write(self.path("original", os.path.basename(job["target"])), before)
         if read(noted) != json.dumps(job["note"]).encode():
-            self.hands.write(noted, json.dumps(job["note"]).encode())
+            self.io.write(noted, json.dumps(job["note"]).encode())
 
     def _swap(self, job: Job) -> None:
         if wanted_of(job) == job["expected"]:
-            # The file is right and the process is not, so it has read another one.
+            # The file is right and the process is not, so the process has read another file.
             for pid, _ in self.scheduler.running(job["command"]):
-                self.hands.run(["kill", str(pid)])
+                self.io.run(["kill", str(pid)])
         elif job["wanted"] is None:
-            self.hands.remove(job["target"])
+            self.io.remove(job["target"])
         else:
-            self.hands.make(os.path.dirname(job["target"]))
-            self.hands.label(os.path.join(self.pending, "wanted"), job["target"])
-            self.hands.rename(os.path.join(self.pending, "wanted"), job["target"])
+            self.io.make(os.path.dirname(job["target"]))
+            self.io.label(os.path.join(self.pending, "wanted"), job["target"])
+            self.io.rename(os.path.join(self.pending, "wanted"), job["target"])
         self._restart(job)
 
     def _restart(self, job: Job) -> None:
         for argv in job["restart"]:
-            code, said = self.hands.run(argv, 60.0)
+            code, output = self.io.run(argv, 60.0)
             if code != 0:
-                raise RefusedError("put-back", " ".join(argv) + " failed: " + said.strip()[-300:])
+                raise RefusedError("put-back", " ".join(argv) + " failed: " + output.strip()[-300:])
 
     def _settle(self, job: Job, limit_s: float) -> Dict[str, Any]:
         cause = self._proof(job, limit_s)
         if not cause:
             return self._confirm(job, "kube-scheduler works with its new configuration")
-        return self._confirm(job, cause + "; the manifest stays as asked") if job["keep"] else self._back(job, cause)
+        return self._confirm(job, cause + "; the new manifest stays") if job["keep"] else self._back(job, cause)
 
     def _proof(self, job: Job, limit_s: float) -> str:
-        """Empty as soon as the scheduler is shown to work with what is wanted, else what is missing at the end."""
+        """Empty as soon as the scheduler works with the wanted configuration, else what is missing at the end."""
         old = {(pid, start) for pid, start in job["opened"]["old"]}
         last_old = time.monotonic()
         end = last_old + limit_s
-        kubelet = Kubelet(self.hands.run, job.get("mirror", []))
-        lease = Lease(self.hands.run, job.get("lease", {}), job["opened"].get("holder", ""))
+        kubelet = Kubelet(self.io.run, job.get("mirror", []))
+        lease = Lease(self.io.run, job.get("lease", {}), job["opened"].get("holder", ""))
         while True:
             now = time.monotonic()
             running = set(self.scheduler.running(job["before_command"]))
             last_old = now if old & running else last_old
             if not running and not self.scheduler.running(job["command"]):
-                kubelet.look()
+                kubelet.resync()
             cause = self._missing(job, old)
             absent_s = round(time.monotonic() - last_old, 1)
             if all(self.scheduler.ended(who) for who in old):
@@ -227,64 +237,64 @@ class Change:
             return "kube-scheduler did not answer at " + job["healthz"]
         if not job["configz"]:
             return ""
-        return configz_differences(self.hands, job["configz"], job["expect"])
+        return configz_differences(self.io, job["configz"], job["expect"])
 
     def _confirm(self, job: Job, text: str) -> Dict[str, Any]:
-        """The first rename is the moment from which there is no way back."""
+        """Confirms the change. After the first rename it cannot be undone."""
         committed, proven = self.path("proven.new"), self.path("proven")
         if os.path.exists(os.path.join(self.pending, "proven")):
-            self.hands.remove(committed)
-            self.hands.rename(os.path.join(self.pending, "proven"), committed)
+            self.io.remove(committed)
+            self.io.rename(os.path.join(self.pending, "proven"), committed)
         if os.path.exists(committed):
-            self.hands.remove(proven)
-            self.hands.rename(committed, proven)
+            self.io.remove(proven)
+            self.io.rename(committed, proven)
         return self._close(job, "confirmed", text, changed=True)
 
     # Backwards
 
     def _back(self, job: Job, cause: str, wait: bool = True) -> Dict[str, Any]:
-        """The old file first, then what can be told of the cause: nothing keeps the first from happening."""
-        until = time.time()  # what the scheduler says after that is of the one that works
+        """Puts the old file back first, then collects the cause, so that no error prevents the first."""
+        until = time.time()  # what the scheduler logs after that comes from the one that works
         in_place = digest(read(job["target"]))
         changed = in_place == wanted_of(job) != job["expected"]
         if changed:
             before = os.path.join(self.pending, "before")
             if os.path.exists(before):
-                self.hands.label(before, job["target"])
-                self.hands.rename(before, job["target"])
+                self.io.label(before, job["target"])
+                self.io.rename(before, job["target"])
             else:
-                self.hands.remove(job["target"])
+                self.io.remove(job["target"])
             with contextlib.suppress(RefusedError):
                 self._restart(job)
             cause += "; the earlier manifest is back in place"
         elif in_place != job["expected"]:
-            cause += "; somebody else has written %s meanwhile, it was left as it is" % job["target"]
+            cause += "; another program has changed %s in the meantime, it was left as it is" % job["target"]
         elif in_place and not os.path.exists(os.path.join(self.pending, "before")):
             changed = True
             cause += "; the earlier manifest is back in place"
         else:
             cause += "; the manifest was not changed"
-        said = self._evidence(job, until)
+        output = self._evidence(job, until)
         if changed and wait:
-            kubelet = Kubelet(self.hands.run, job.get("mirror", []))
+            kubelet = Kubelet(self.io.run, job.get("mirror", []))
             works = self._wait_for(job["before_command"], job["healthz"], job["limit_s"], kubelet)
             cause += " and works" if works else ", but kube-scheduler does not answer yet"
-        text = cause + (". Last words: " + " / ".join(said) if said else "")
+        text = cause + (". Last log lines: " + " / ".join(output) if output else "")
         return self._close(job, "put-back" if changed else "failed", text, changed)
 
     def _evidence(self, job: Job, until: float) -> List[str]:
         try:
-            said = self.scheduler.last_words(job["logs"])
+            output = self.scheduler.last_lines(job["logs"])
             argv = [word.replace(UNTIL, "%.6f" % until) for word in job["evidence"]]
-            return said or (self.hands.run(argv, 5.0)[1].splitlines()[-3:] if argv else [])
-        except Exception as e:  # noqa: BLE001 - whatever it is, it must not keep anything from being put back
-            return ["no last words: " + str(e)]
+            return output or (self.io.run(argv, 5.0)[1].splitlines()[-3:] if argv else [])
+        except Exception as e:  # noqa: BLE001 - no error may prevent that the old file is put back
+            return ["its log cannot be read: " + str(e)]
 
     # Ends
 
     def recover(self) -> Optional[Dict[str, Any]]:
-        """Ends what a kill or a reboot has left open; None where nothing was."""
-        self.hands.remove(self.path("pending.new"))
+        """Ends a change that a kill or a reboot has left open. None if there was none."""
+        self.io.remove(self.path("pending.new"))
         where = os.path.join(self.pending, "job.json")
         if read(where) is None:
             self._clear()
@@ -296,7 +306,7 @@ class Change:
             return self._confirm(job, "kube-scheduler works with its new configuration")
         swapped = digest(read(job["target"])) == wanted_of(job)
         if job["opened"]["boot"] != self.scheduler.boot() and not (swapped and job["keep"]):
-            return self._back(job, "the host was restarted in the middle", wait=False)
+            return self._back(job, "the host was restarted during the change", wait=False)
         if not swapped:
             return self._back(job, "the change was interrupted")
         with contextlib.suppress(RefusedError):
@@ -304,18 +314,18 @@ class Change:
         return self._settle(job, max(GRACE_S, job["opened"]["until"] - time.monotonic()))
 
     def _recover_by_the_mark(self) -> Dict[str, Any]:
-        """Of a change whose job a disk has lost. Nothing of it is proven; what it needs to go back is kept twice."""
+        """Ends a change whose job the disk has lost. It is not proven; what undoing it needs is saved twice."""
         cause = "the job of a change that was interrupted cannot be read"
         unproven = os.path.join(self.pending, "proven")
         places = [unproven] if os.path.exists(unproven) else [self.path("proven.new"), self.path("proven")]
         mark = next(filter(None, (noted(os.path.join(place, "mark.json")) for place in places)), {})
         if not mark.get("target"):
             lost = self.path("unreadable")
-            self.hands.remove(lost)
-            self.hands.rename(self.pending, lost)
+            self.io.remove(lost)
+            self.io.rename(self.pending, lost)
             self._clear()
-            cause += "; it lies in " + lost + " now, and what kube-scheduler runs with was left as it is"
-            return self._tell({"id": ""}, "failed", cause, changed=False)
+            cause += "; it is in " + lost + " now, and kube-scheduler's files were left as they are"
+            return self._report({"id": ""}, "failed", cause, changed=False)
         before, wanted = read(os.path.join(self.pending, "before")), read(os.path.join(unproven, "target"))
         text = None if wanted is None else wanted.decode("utf-8", "replace")
         job = dict(mark, wanted=text, expected=digest(before), before_command=[])
@@ -325,38 +335,38 @@ class Change:
 
     def _close(self, job: Job, outcome: str, cause: str, changed: bool) -> Dict[str, Any]:
         where = os.path.dirname(job["target"])
-        if where.endswith(".d"):  # of a unit's drop-ins, made for ours
-            self.hands.remove_empty(where)
-        verdict = self._tell(job, outcome, cause, changed)
+        if where.endswith(".d"):  # a folder of a unit's drop-ins, which readygate made
+            self.io.remove_empty(where)
+        verdict = self._report(job, outcome, cause, changed)
         self._clear()
         return verdict
 
     def _clear(self) -> None:
-        """First the change is over in one step, then it is tidied up."""
+        """Ends the change in one step, then removes its files."""
         ended = self.path("ended")
         if os.path.exists(self.pending):
-            self.hands.remove(ended)
-            self.hands.rename(self.pending, ended)
-        self.hands.remove(ended)
+            self.io.remove(ended)
+            self.io.rename(self.pending, ended)
+        self.io.remove(ended)
         self.dead_man.disarm()
 
-    def _tell(self, job: Job, outcome: str, cause: str, changed: bool) -> Dict[str, Any]:
+    def _report(self, job: Job, outcome: str, cause: str, changed: bool) -> Dict[str, Any]:
         wall = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         verdict = {"id": job["id"], "outcome": outcome, "cause": cause, "changed": changed, "at": wall}
         verdict.update(absent_s=self.absent_s, lease=self.lease)
-        self.say(verdict)
-        with contextlib.suppress(OSError):  # a full disk: it is in the journal too
-            self.hands.write(self.path("verdict.json"), json.dumps(verdict).encode(), 0o644)
+        self.report(verdict)
+        with contextlib.suppress(OSError):  # a full disk: the journal has the verdict too
+            self.io.write(self.path("verdict.json"), json.dumps(verdict).encode(), 0o644)
         return verdict
 
 
-def configz_differences(hands: Hands, argv: List[str], expect: Dict[str, Any]) -> str:
-    """What the running scheduler has loaded otherwise, in one line; empty where all is as expected."""
-    code, said = hands.run(argv, 10.0)
+def configz_differences(io: HostIO, argv: List[str], expect: Dict[str, Any]) -> str:
+    """How the loaded configuration differs from the expected one, in one line; empty if it does not."""
+    code, output = io.run(argv, 10.0)
     try:
         if code == 0:
-            found = differences(expect, configuration_of(said))
+            found = differences(expect, configuration_of(output))
             return "/configz did not show the new configuration: " + "; ".join(found[:5]) if found else ""
     except (ValueError, AttributeError) as e:
-        said = str(e)
-    return "/configz could not be read: " + " ".join(said.split())[-300:]
+        output = str(e)
+    return "/configz could not be read: " + " ".join(output.split())[-300:]

@@ -28,7 +28,7 @@ _OURS = {tag for tag, _, _ in _RESOLVED} | {"tag:yaml.org,2002:timestamp", "tag:
 class Loader(yaml.SafeLoader):
     """Reads plain words as Go does, and tabs (scannerc.go: scan_to_next_token, scan_plain_scalar)."""
 
-    # Without what Python sees in them.
+    # Without Python's own rules for these tags.
     yaml_implicit_resolvers: ClassVar[Dict[str, Any]] = {
         first: [(tag, pattern) for tag, pattern in found if tag not in _OURS]
         for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -53,7 +53,7 @@ class Loader(yaml.SafeLoader):
 
 
 class Dumper(yaml.SafeDumper):
-    """Puts quotes around what either of them would not read as a text."""
+    """Quotes each text that Go or Python would read as another type."""
 
 
 for _tag, _pattern, _firsts in _RESOLVED:
@@ -78,7 +78,7 @@ Loader.add_constructor("tag:yaml.org,2002:float", _number)
 
 
 def document(text: Optional[str]) -> Dict[str, Any]:
-    """The first one, as the kubelet and kube-scheduler read it. Empty for no text or what is no mapping."""
+    """The first document, as the kubelet and kube-scheduler read it. Empty if it is no mapping."""
     try:
         read = json.loads(text or "")  # YAML but for tabs
     except ValueError:
@@ -90,5 +90,5 @@ def document(text: Optional[str]) -> Dict[str, Any]:
 
 
 def written(value: Any, beyond_ascii: bool = False) -> str:  # noqa: ANN401
-    """Of plain values. beyond_ascii: such characters as they are."""
+    """Plain values as YAML. beyond_ascii: characters beyond ASCII are written as they are."""
     return str(yaml.dump(value, Dumper=Dumper, default_flow_style=False, width=10000, allow_unicode=beyond_ascii))

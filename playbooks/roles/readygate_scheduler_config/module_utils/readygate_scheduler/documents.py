@@ -16,19 +16,19 @@ CARRIED = {
     "kube-api-content-type": (("clientConnection", "contentType"), str),
     "kubeconfig": (("clientConnection", "kubeconfig"), str),
 }
-# Where a form of ours answers on the host, or did in an earlier release; as in kube/contract.py, a test compares.
+# Where a form of the extender answers on the host, or did in an earlier release; a test compares kube/contract.py.
 PORTS = (338, 337, 9376)
-# Of these it is known how /configz shows them; profiles come with all defaults filled in, leader election from flags.
+# /configz shows these in another form: profiles have all defaults filled in, leader election comes from flags.
 NOT_EXPECTED = ("apiVersion", "kind", "profiles", "leaderElection", "extenders")
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
-    """Without Ansible's types, which PyYAML does not write."""
+    """The value without Ansible's types, which PyYAML does not write."""
     return json.loads(json.dumps(value))
 
 
 def command_of(manifest: Document) -> List[str]:
-    """The process's arguments as the manifest says them; empty where something else starts it."""
+    """The process's arguments in the manifest; empty if something else starts it."""
     container = manifest["spec"]["containers"][0]
     command = [*container.get("command", []), *container.get("args", [])]
     known = command and command[0].rpartition("/")[2] == "kube-scheduler"
@@ -36,9 +36,11 @@ def command_of(manifest: Document) -> List[str]:
 
 
 def merged(base: Document, extender: Document, flags: Dict[str, str]) -> Document:
-    """`base` with the extender in the place where an earlier one of ours stood, or last; what `base` does not say is
-    carried over from the flags. Others' extenders, profiles and plugins stay as they are; ours where another form or an
-    earlier release answers does not, for nobody would be there, or whoever has taken the port."""
+    """`base` with readygate's extender in place of its earlier entries, or last. Flags fill in what `base` lacks.
+
+    Extenders of other programs, profiles and plugins stay as they are. Entries for another form of readygate or an
+    earlier release are removed: nothing would answer there, or another program that has taken the port.
+    """
     made = _given(plain(base))
     made["clientConnection"] = _given(made.get("clientConnection") or {})
     made.setdefault("apiVersion", "kubescheduler.config.k8s.io/v1")
@@ -59,24 +61,26 @@ def merged(base: Document, extender: Document, flags: Dict[str, str]) -> Documen
 
 
 def _given(section: Document) -> Document:
-    """Without what is null: kube-scheduler reads that as not there."""
+    """The section without null values, which kube-scheduler reads as missing."""
     return {key: value for key, value in section.items() if value is not None}
 
 
 def same_url(one: Document, other: Document) -> bool:
-    """Is it the same extender? By where it is asked; how is what may change."""
+    """Whether it is the same extender: its URL decides, all else may change."""
     return str(one.get("urlPrefix", "")).rstrip("/") == str(other.get("urlPrefix", "")).rstrip("/")
 
 
 def asked_of(extenders: List[Document], extender: Document) -> List[str]:
-    """Where ours is asked: as `extender` says, or where a form of ours answers on the host itself, for an inventory may
-    have changed since it was registered."""
+    """URLs at which kube-scheduler asks readygate: that of `extender`, and those of its other forms on this host.
+
+    The inventory may have changed since the extender was registered.
+    """
     urls = [str(one.get("urlPrefix", "")) for one in extenders if same_url(one, extender)]
     return urls + asked_elsewhere(extenders, extender)
 
 
 def asked_elsewhere(extenders: List[Document], extender: Document) -> List[str]:
-    """Where ours is asked, but not as `extender` says."""
+    """URLs at which kube-scheduler asks readygate, other than that of `extender`."""
     others = [one for one in extenders if not same_url(one, extender)]
     return [str(one.get("urlPrefix", "")) for one in others if _is_at_a_port_of_ours(one)]
 
@@ -88,12 +92,12 @@ def _is_at_a_port_of_ours(one: Document) -> bool:
 
 
 def _was_ours(one: Document) -> bool:
-    """Registered as we do it: the port alone may be somebody else's as well."""
+    """Whether readygate registered it: another program may use the same port, so the verbs count too."""
     return _is_at_a_port_of_ours(one) and one.get("filterVerb") == "filter" and not one.get("bindVerb")
 
 
 def differing(made: Dict[str, Document]) -> List[str]:
-    """What is not the same in the configurations of all hosts, a line each; `made`: the plan by host."""
+    """How the configurations of the hosts differ, a line each; `made`: the plan by host."""
     configurations = {host: one["configuration"] for host, one in made.items()}
     lines = []
     for key in sorted({key for one in configurations.values() for key in one}):
@@ -106,7 +110,7 @@ def differing(made: Dict[str, Document]) -> List[str]:
 
 
 def expected(configuration: Document) -> Document:
-    """What /configz has to show of it: all extenders in order, all settings whose form there is known."""
+    """What /configz must show of it: all extenders in order, all settings whose form there is known."""
     shown = {key: value for key, value in configuration.items() if key not in NOT_EXPECTED}
     return {**shown, "extenders": configuration["extenders"]}
 
@@ -115,15 +119,17 @@ def expected(configuration: Document) -> Document:
 
 
 def proxies_of(manifest: Document) -> Dict[str, str]:
-    """The proxy variables of a manifest, as kubeadm tells them from others (cmd/kubeadm/app/util/env.go)."""
+    """The proxy variables of a manifest, by the rule of kubeadm (cmd/kubeadm/app/util/env.go)."""
     containers = (manifest.get("spec") or {}).get("containers") or [{}]
     entries = [one for one in containers[0].get("env") or [] if one["name"].lower().endswith("_proxy")]
     return {one["name"]: str(one["value"]) for one in entries if one.get("value")}
 
 
 def section_of(cluster: Document, config: str, volume: Optional[Document], ours: str) -> Document:
-    """kubeadm's ClusterConfiguration with the scheduler's --config in place (empty: none) and our volume or none.
-    Arguments are a list of {name, value} since v1beta4, a mapping before."""
+    """kubeadm's ClusterConfiguration with the scheduler's --config (empty: none) and readygate's volume, or none.
+
+    Arguments are a list of {name, value} since v1beta4, a mapping before.
+    """
     made = plain(cluster)
     section = made.get("scheduler") or {}
     mapped = made["apiVersion"] in ("kubeadm.k8s.io/v1beta2", "kubeadm.k8s.io/v1beta3")
@@ -144,7 +150,7 @@ def section_of(cluster: Document, config: str, volume: Optional[Document], ours:
 
 
 def config_of(cluster: Document) -> str:
-    """The --config that kubeadm gives the scheduler, of several the last, as kube-scheduler does; empty for none."""
+    """The --config that kubeadm gives the scheduler; the last one, as in kube-scheduler; empty for none."""
     arguments = (cluster.get("scheduler") or {}).get("extraArgs") or []
     if isinstance(arguments, dict):
         return str(arguments.get("config", ""))
@@ -152,7 +158,7 @@ def config_of(cluster: Document) -> str:
 
 
 def without(manifest: Document, ours: str, volume: str, config: str) -> Document:
-    """A manifest of anybody's with what is ours taken out; `config` is the --config from before us, or empty."""
+    """Any manifest without readygate's parts; `config` is the --config from before readygate, or empty."""
     made = plain(manifest)
     container = made["spec"]["containers"][0]
     for key in ("command", "args"):
@@ -165,7 +171,7 @@ def without(manifest: Document, ours: str, volume: str, config: str) -> Document
 
 
 def _without_config(arguments: List[str], ours: str, config: str) -> List[str]:
-    """Ours as one word or as two: a flag without its value would take the next one for it."""
+    """Arguments without readygate's --config, which may be one word or two."""
     made: List[str] = []
     for one in arguments:
         if not is_ours(one, ours):
@@ -178,7 +184,7 @@ def _without_config(arguments: List[str], ours: str, config: str) -> List[str]:
 
 
 def is_ours(argument: str, folder: str) -> bool:
-    """Is it a --config (or its value) of ours?"""
+    """Whether it is readygate's --config, or its value."""
     return re.fullmatch(rf"(--config=)?{re.escape(folder)}/kube-scheduler-[0-9a-f]+[.]yaml", argument) is not None
 
 
@@ -186,7 +192,7 @@ def is_ours(argument: str, folder: str) -> bool:
 
 
 def exec_start(text: str, skipped: str) -> str:
-    """The command line of `systemctl cat`, past the drop-in `skipped`; an empty ExecStart= forgets those before."""
+    """The command line in the output of `systemctl cat`, without the drop-in `skipped`; empty ExecStart= resets it."""
     found, own = "", False
     for line in re.sub(r"\s*\\\n\s*", " ", text).splitlines():
         if line.startswith("# /"):
@@ -197,6 +203,6 @@ def exec_start(text: str, skipped: str) -> str:
 
 
 def with_config(line: str, config: str) -> str:
-    """The command line with this --config, last: of two the last one counts."""
+    """The command line with this --config last, because the last one counts."""
     stripped = re.sub(r"\s--?config[= ]\S+", "", line)
     return f"{stripped} --config={config}"

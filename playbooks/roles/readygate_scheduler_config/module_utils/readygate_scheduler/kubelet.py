@@ -1,10 +1,10 @@
-"""Has the kubelet look again at a static pod that it was given while the earlier one was still ending.
+"""Makes the kubelet sync a static pod again that it was given while the earlier pod was still ending.
 
-At its first look it finds the earlier one there and waits 10 to 15 s for the next (pod_workers.go, allowPodStart); the
-earlier one is gone after one or two. A change of the mirror pod, which is the earlier one's until the new one starts,
-makes it look at once.
+At its first sync it finds the earlier pod and waits 10 to 15 s for the next (pod_workers.go, allowPodStart), although
+the earlier pod ends after one or two. A change of the mirror pod, which belongs to the earlier pod until the new one
+starts, makes it sync at once.
 
-The extender's role puts it on the host for its static pod too, with dead_man, errors, hands and jobs.
+The extender's role puts it on the host for its static pod too, with dead_man, errors, host_io and jobs.
 """
 
 import json
@@ -16,13 +16,16 @@ Run = Callable[[List[str], float], Tuple[int, str]]
 ANNOTATION = "readygate.dev/looked-at"
 EVERY_S = 1.0
 AT_MOST = 15
-FAILED = 5  # of those: an API server that is away, or a mirror pod that is the new one's, is not asked for long
+FAILED = 5  # attempts that a failed one counts for: the API server is away, or the mirror pod is the new pod's
 LIMIT_S = 3.0
 
 
 class Kubelet:
-    """`mirror`: how kubectl is asked about the mirror pod, and its name; empty for none. `run`: a command with a time
-    limit, to its code and what it said. Nothing depends on it."""
+    """The kubelet's mirror pod. An error here never decides a change.
+
+    mirror: kubectl's command line for the mirror pod, its name last; empty for none.
+    run: runs a command with a time limit; returns its exit code and output.
+    """
 
     def __init__(self, run: Run, mirror: List[str]) -> None:
         self._command = run
@@ -31,16 +34,16 @@ class Kubelet:
         self._left = AT_MOST if mirror else 0
         self._next = 0.0
 
-    def look(self) -> None:
-        """Asks it to, at most once a second. Only while no container of the pod runs."""
+    def resync(self) -> None:
+        """Changes the mirror pod, at most once a second. Call it only while no container of the pod runs."""
         if self._left <= 0 or time.monotonic() < self._next:
             return
         code = 0
         if not self._uid:
-            code, said = self._run("get", "--output=jsonpath={.metadata.uid}")
-            self._uid = said.strip() if code == 0 else ""
+            code, output = self._run("get", "--output=jsonpath={.metadata.uid}")
+            self._uid = output.strip() if code == 0 else ""
         if self._uid:
-            # With its UID: the mirror pod of the new one keeps no trace of us, the change is refused there.
+            # With its UID, so that the API server refuses to change the mirror pod of the new pod.
             change = {"metadata": {"uid": self._uid, "annotations": {ANNOTATION: str(self._left)}}}
             code, _ = self._run("patch", "--patch=" + json.dumps(change))
         self._left -= 1 if code == 0 else FAILED

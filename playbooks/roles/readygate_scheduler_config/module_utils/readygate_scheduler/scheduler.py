@@ -1,4 +1,4 @@
-"""kube-scheduler as this host sees it, without the API server."""
+"""Reads the processes, health and logs of kube-scheduler on this host, without the API server."""
 
 import contextlib
 import glob
@@ -12,13 +12,13 @@ Process = Tuple[int, str]
 
 
 class Scheduler:
-    """kube-scheduler as this host sees it. Reads only."""
+    """kube-scheduler on this host. Changes nothing."""
 
     def __init__(self, proc: str = "/proc") -> None:
         self.proc = proc
 
     def processes(self) -> Dict[Process, List[str]]:
-        """Arguments by process id and start time, of whatever is called kube-scheduler."""
+        """Arguments by process id and start time, of each process whose program is called kube-scheduler."""
         found = {}
         for entry in os.listdir(self.proc):
             with contextlib.suppress(OSError, IndexError):
@@ -30,11 +30,11 @@ class Scheduler:
         return found
 
     def running(self, command: List[str]) -> List[Process]:
-        """Those with these arguments; all where none are known."""
+        """The processes with these arguments; all processes if the arguments are unknown."""
         return sorted(who for who, argv in self.processes().items() if argv[1:] == command[1:] or not command)
 
     def ended(self, who: Process) -> bool:
-        """For certain: one that cannot be read just now has not."""
+        """Whether the process has certainly ended: False if it cannot be read just now."""
         try:
             return self._started(str(who[0])) != who[1]
         except (FileNotFoundError, ProcessLookupError):
@@ -43,12 +43,12 @@ class Scheduler:
             return False
 
     def _started(self, entry: str) -> str:
-        """In ticks since boot. A process may be called by any bytes, which need not be a text."""
+        """The start time in ticks since boot. A process's name may be any bytes."""
         with open(os.path.join(self.proc, entry, "stat"), "rb") as file:
             return file.read().rsplit(b")", 1)[1].split()[19].decode()
 
     def healthy(self, url: str) -> bool:
-        """Past any proxy. Its certificate is one of its own making."""
+        """Whether the URL answers 200, without a proxy. The scheduler's certificate is self-signed, so not checked."""
         handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=_unverified())]
         try:
             with urllib.request.build_opener(*handlers).open(url, timeout=2.0) as answer:
@@ -60,7 +60,7 @@ class Scheduler:
         with open(os.path.join(self.proc, "sys/kernel/random/boot_id")) as file:
             return file.read().strip()
 
-    def last_words(self, logs: str) -> List[str]:
+    def last_lines(self, logs: str) -> List[str]:
         """The last lines of the newest log file that matches the pattern."""
         found = sorted(glob.glob(logs), key=os.path.getmtime) if logs else []
         if not found:
@@ -71,13 +71,15 @@ class Scheduler:
 
 
 def flags_of(argv: List[str]) -> Dict[str, str]:
-    """By their names, with dashes as kube-scheduler takes them (component-base, cli/flag/flags.go). The last of each
-    wins, as with pflag; one without a value is true. The first word is the program's name."""
+    """Values by flag, with dashes as kube-scheduler normalizes them (component-base, cli/flag/flags.go).
+
+    The last value of a flag wins, as with pflag; a flag without a value is true. The first word is the program's name.
+    """
     return dict(_given(argv))
 
 
 def values_of(argv: List[str], flag: str) -> List[str]:
-    """Of a flag that counts as often as it is given, as --feature-gates does (component-base, feature_gate.go)."""
+    """All values of a flag that may be repeated, such as --feature-gates (component-base, feature_gate.go)."""
     return [value for name, value in _given(argv) if name == flag]
 
 
@@ -95,8 +97,11 @@ def _given(argv: List[str]) -> List[Tuple[str, str]]:
 
 
 def address_of(argv: List[str]) -> str:
-    """Where a process with these arguments answers, from this host; every interface is loopback too. One that listens
-    at :: takes IPv4 as well, and ::1 is not there where IPv6 is switched off: kubespray's default is :: also there."""
+    """The URL at which a process with these arguments answers on this host.
+
+    A process that listens at every interface answers at loopback. One that listens at :: accepts IPv4 too, and ::1 is
+    missing if IPv6 is switched off: kubespray's default is :: even then.
+    """
     flags = flags_of(argv)
     port, host = flags.get("secure-port", "10259"), flags.get("bind-address", "127.0.0.1")
     host = {"0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}.get(host, host)
@@ -104,7 +109,7 @@ def address_of(argv: List[str]) -> str:
 
 
 def _unverified() -> ssl.SSLContext:
-    """Loads no authorities: that costs 30 ms, at each look."""
+    """A context that loads no authorities, which would cost 30 ms each time."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""Files and commands of this host: everything that leaves a mark goes through here."""
+"""Files and commands of this host: every effect of the program goes through here."""
 
 import contextlib
 import json
@@ -10,14 +10,14 @@ from typing import Any, Dict, List, Optional, Tuple
 LABEL = "security.selinux"
 
 
-class Hands:
-    """Everything that leaves a mark, one effect a call; tests end the program before and after each."""
+class HostIO:
+    """Every effect of the program on its host, one a call. Tests end the program before and after each."""
 
     def make(self, path: str) -> None:
         os.makedirs(path, mode=0o700, exist_ok=True)
 
     def write(self, path: str, data: bytes, mode: int = 0o600) -> None:
-        """Whole or not at all, and on the disk when it returns."""
+        """Writes the whole file or nothing. The content is on the disk when it returns."""
         part = os.path.join(os.path.dirname(path), "." + os.path.basename(path) + ".part")
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
             os.fchmod(file.fileno(), mode)
@@ -36,15 +36,17 @@ class Hands:
                 os.close(descriptor)
 
     def label(self, path: str, like: str) -> None:
-        """Gives a file that is to be renamed to `like` the SELinux label of what is there, or of that folder: it would
-        bring along the label of the folder in which it was written, and whoever reads it might not be allowed to."""
+        """Gives a file that will be renamed to `like` the SELinux label of the file there, or of that folder.
+
+        It would keep the label of the folder in which it was written, and its reader might not be allowed to read it.
+        """
         with contextlib.suppress(OSError):  # there is no SELinux, or no label
             wanted = os.getxattr(like if os.path.exists(like) else os.path.dirname(like), LABEL)
             if os.getxattr(path, LABEL) != wanted:
                 os.setxattr(path, LABEL, wanted)
 
     def remove(self, path: str) -> None:
-        """A file or a folder, there or not."""
+        """Removes a file or a folder, if it exists."""
         with contextlib.suppress(FileNotFoundError):
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
@@ -52,13 +54,15 @@ class Hands:
                 os.unlink(path)
 
     def remove_empty(self, folder: str) -> None:
-        """Unless anything is in it."""
+        """Removes a folder if it is empty."""
         with contextlib.suppress(OSError):
             os.rmdir(folder)
 
     def run(self, argv: List[str], limit_s: float = 30.0, binary: Optional[str] = None) -> Tuple[int, str]:
-        """Its code and what it said, errors only where it failed; 127: it cannot be run, 124: it took too long.
-        `binary` is what is run, where that is not argv[0]."""
+        """Runs a command. Returns its exit code and output, with standard error only if it failed.
+
+        Code 127: the command cannot be run; 124: it took too long. `binary` is the file to run, if not argv[0].
+        """
         try:
             done = subprocess.run(
                 argv,
@@ -84,8 +88,10 @@ def read(path: str) -> Optional[bytes]:
 
 
 def noted(path: str) -> Dict[str, Any]:
-    """The JSON object in a file; empty where none can be read: what a disk has lost of it must not keep anybody from
-    the other ways out."""
+    """The JSON object in a file; empty if there is none or it cannot be read.
+
+    A damaged file must not prevent the other ways to end a change.
+    """
     try:
         found = json.loads((read(path) or b"{}").decode())
     except ValueError:
