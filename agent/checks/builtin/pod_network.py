@@ -72,7 +72,7 @@ from agent.checks.pod_legs import Outcome, Target, try_all
 from agent.checks.rights import Rights
 from agent.checks.routes import Routes
 from agent.checks.state import CheckState, Finding
-from agent.checks.surroundings import NoPodNetwork, Surroundings
+from agent.checks.surroundings import NoPodNetwork, Surroundings, dns_of
 from agent.keys import NonEmpty, Port
 from agent.probe.targets import is_address
 from component.settings import Section
@@ -233,7 +233,8 @@ class Check:
     def _tried(
         self, around: Surroundings, targets: Sequence[Target], limit_s: float, small: Sequence[Target] = ()
     ) -> Mapping[Target, Outcome]:
-        name = self._settings.name or dns_of(around.resolv_conf)[1]
+        domain = dns_of(around.resolv_conf)[1] or "svc.cluster.local"
+        name = self._settings.name or f"kubernetes.default.{domain}"
         found = try_all(targets, around.open_socket, around.node, name, max(0.0, limit_s), small)
         for target, outcome in found.items():
             if outcome.answer is not None and not outcome.moved:
@@ -338,12 +339,3 @@ def _only_small(outcome: Outcome) -> Outcome:
 def _state_of(outcomes: Mapping[Target, Outcome], kinds: Sequence[str]) -> bool | None:
     found = [outcome.open for target, outcome in outcomes.items() if target.kind in kinds]
     return all(found) if found else None
-
-
-def dns_of(resolv_conf: str) -> tuple[str, str]:
-    """The first server of a pod's resolv.conf, "" without one, and the API server's name in the domain of that file."""
-    words = [line.split() for line in resolv_conf.splitlines()]
-    servers = [line[1] for line in words if len(line) > 1 and line[0] == "nameserver" and is_address(line[1])]
-    search = [name for line in words if line and line[0] == "search" for name in line[1:]]
-    domain = next((name for name in search if name.startswith("svc.")), "svc.cluster.local")
-    return (servers[0] if servers else ""), f"kubernetes.default.{domain}"
