@@ -11,7 +11,7 @@ from component.settings import SettingsError, document
 
 AGENT_FILE, READER_FILE = "agent.yaml", "reader.yaml"
 REMEDY = (
-    "set readygate_agent_form: both, which runs an agent on each host too, or with the chart agent.reader.enabled for a "
+    "set readygate_agent_form: both, which runs an agent on each host too, or in the chart agent.reader.enabled for a "
     "part of them; or leave it so"
 )
 

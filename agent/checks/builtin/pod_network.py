@@ -24,6 +24,8 @@ reached it. With that a fault is laid where it is:
 | does not reach the API server, or DNS | most do not, and they are reached | warned |
 | does not reach the API server, or DNS | none answers | unknown |
 | has no route for what it sends | | failed |
+| has no list of peers, and reaches the API server | | shared |
+| has no list of peers | | unknown |
 | reaches fewer than half | a NetworkPolicy stops packets between agents | not applicable |
 | does not reach the API server, or DNS | a NetworkPolicy stops packets to Services | warned |
 | reaches fewer than half | fewer than two are ready, by the API server | shared |
@@ -162,7 +164,8 @@ class Check:
         known = self._known(listed)
         others = [peer for peer in known.peers or () if peer.node != around.node]
         if known.peers is None or len(others) < 2:
-            self._say(around, finding := judge(self._seen(around, known, {}, [])), {})
+            reached = self._tried(around, self._api(around), PATIENCE * self._limit_s) if known.peers is None else {}
+            self._say(around, finding := judge(self._seen(around, known, reached, [])), {})
             return finding
         outcomes = self._asked(around, listed, others)
         finding = self._judged(around, listed, outcomes)
@@ -180,7 +183,7 @@ class Check:
     def _known(self, listed: PeerList) -> Known:
         """The first run waits for the list: unknown would close a node that has just started."""
         if listed.now.peers is None:
-            listed.wait_first(self._limit_s)
+            listed.wait_first((1 - PATIENCE) * self._limit_s)
         return listed.now
 
     def _asked(self, around: Surroundings, listed: PeerList, others: Sequence[Peer]) -> Mapping[Target, Outcome]:
@@ -242,13 +245,15 @@ class Check:
             around.board.tried(target.kind, f"IPv{target.family}", str(outcome.way), outcome.seconds)
         return found
 
+    def _api(self, around: Surroundings) -> list[Target]:
+        settings = self._settings
+        if settings.api_server == AUTO:
+            return [] if around.service is None else [Target("api", *around.service)]
+        return [] if settings.api_server == NONE else [Target("api", settings.api_server, settings.api_port)]
+
     def _services(self, around: Surroundings) -> list[Target]:
         settings = self._settings
-        found: list[Target] = []
-        if settings.api_server == AUTO and around.service is not None:
-            found.append(Target("api", *around.service))
-        elif settings.api_server not in (AUTO, NONE):
-            found.append(Target("api", settings.api_server, settings.api_port))
+        found = self._api(around)
         dns = dns_of(around.resolv_conf)[0] if settings.dns == AUTO else settings.dns
         if dns not in ("", NONE):
             found += [Target("dns-udp", dns, settings.dns_port), Target("dns-tcp", dns, settings.dns_port)]
