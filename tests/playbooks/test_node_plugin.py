@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent import settings as agent_settings
-from agent.checks.profiles import PROFILES
+from agent.checks.profiles import PROFILES, not_run
 from images.base import APPLETS
 from tests.playbooks import node_rights
 from tests.playbooks.rendering import filters, objects, plain, render
@@ -47,7 +47,8 @@ def host(**seen: str) -> dict[str, Any]:
     return {"__readygate_node_images": [IMAGE], "__readygate_node_looked": {"stdout_lines": lines}}
 
 
-HOST = host()
+WITHOUT_LIST = {"readygate_agent_check_profile": ""}
+HOST = host() | WITHOUT_LIST  # so that what is seen is of the checks that a test names
 
 
 def unit(**given: Any) -> list[str]:
@@ -172,8 +173,17 @@ STATED: dict[str, Any] = {
         "capabilities": ["CAP_SYSLOG"],
         "host_pid": False,
         "clock": False,
+        "pod_network": False,
     },
-    "clocks": {"reads": {}, "writes": {}, "devices": [], "capabilities": [], "host_pid": False, "clock": True},
+    "clocks": {
+        "reads": {},
+        "writes": {},
+        "devices": [],
+        "capabilities": [],
+        "host_pid": False,
+        "clock": True,
+        "pod_network": False,
+    },
     "writable": {
         "reads": {"socket": "/run/containerd/x.sock"},
         "writes": {"paths": ["/host/var"]},
@@ -181,6 +191,7 @@ STATED: dict[str, Any] = {
         "capabilities": [],
         "host_pid": True,
         "clock": False,
+        "pod_network": False,
     },
 }
 
@@ -197,6 +208,7 @@ STATED: dict[str, Any] = {
                 "capabilities": ["CAP_SYSLOG"],
                 "host_pid": False,
                 "clock": False,
+                "pod_network": False,
             },
             id="a device and a capability",
         ),
@@ -209,6 +221,7 @@ STATED: dict[str, Any] = {
                 "capabilities": [],
                 "host_pid": True,
                 "clock": False,
+                "pod_network": False,
             },
             id="what keys name, or their defaults, each once",
         ),
@@ -221,6 +234,7 @@ STATED: dict[str, Any] = {
                 "capabilities": ["CAP_SYSLOG"],
                 "host_pid": False,
                 "clock": True,
+                "pod_network": False,
             },
             id="the clock, once one asks for it",
         ),
@@ -233,6 +247,7 @@ STATED: dict[str, Any] = {
                 "capabilities": [],
                 "host_pid": True,
                 "clock": False,
+                "pod_network": False,
             },
             id="a check without keys",
         ),
@@ -291,8 +306,30 @@ def test_its_checks_are_those_of_the_pods():
         "readygate_agent_profile": "fast",
         "readygate_agent_checks": [{"name": "dns", "tcpSocket": {"port": 53}, "periodSeconds": 7}],
     }
-    in_pods = agent_configuration(objects("readygate_agent", given))
+    in_pods = agent_configuration(objects("readygate_agent", WITHOUT_LIST | given))
     assert in_pods.checks == configuration(**given).checks
+
+
+def test_without_settings_it_runs_the_default_list_and_closes_for_these():
+    made = agent_settings.parse(render(ROLE, host())("__readygate_node_configuration").encode())
+    assert "cni runtime filesystem connection-tables kernel-log" == " ".join(
+        check.name for check in made.checks if check.severity == "gate"
+    )
+    assert not {check.name for check in made.checks} & {"pod-network"}, "the health pod beside it examines that"
+
+
+def test_what_the_inventory_says_of_checks_of_pods_alone_is_none_of_the_service():
+    given = {
+        "readygate_agent_checks": [{"name": "pod-network", "severity": "warn"}, {"name": "time", "severity": "gate"}]
+    }
+    made = agent_settings.parse(render(ROLE, host() | given)("__readygate_node_configuration").encode())
+    assert {"time": "gate"} == {
+        check.name: check.severity for check in made.checks if check.name in ("time", "pod-network")
+    }
+    in_pods = agent_configuration(objects("readygate_agent", given))
+    assert {"pod-network": "warn", "time": "gate"} == {
+        check.name: check.severity for check in in_pods.checks if check.name in ("time", "pod-network")
+    }
 
 
 CNI = ["/opt/cni/bin:/host/opt/cni/bin", "/etc/cni:/host/etc/cni"]
@@ -330,7 +367,8 @@ def test_a_ready_made_list_of_checks_takes_what_its_checks_state(given, reads, w
     found = (sorted(seen), settings_of(lines, "BindPaths"), settings_of(lines, "CapabilityBoundingSet"))
     assert (sorted(reads), writes, [capabilities]) == found
     names = {check.name for check in configuration(**given).checks}
-    listed = set(PROFILES[given["readygate_agent_check_profile"]]) - set(given.get("readygate_agent_leave_out", []))
+    profile = given["readygate_agent_check_profile"]
+    listed = {*PROFILES[profile]} - {*not_run(profile, "node")} - {*given.get("readygate_agent_leave_out", [])}
     assert listed == names
 
 

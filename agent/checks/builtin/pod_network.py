@@ -40,7 +40,8 @@ kept beside `stateFile`, and at once when most peers are lost. NetworkPolicies o
 the operator's that admits no agent is named, and no node fails for it. Policies of other kinds are not read. With the
 host's network there is no pod network to examine.
 
-In pods it needs no settings. As a service on the host it needs `node.criSocket`, and the addresses of the Services:
+In pods it needs no settings, and the list `default` has it there. A service on the host runs it where its settings name
+it: it enters the network of the pod beside it (`node.criSocket`), and is given the addresses of the Services:
 
     - name: pod-network
       podNetwork: {apiServer: 10.96.0.1, dns: 10.96.0.10}
