@@ -212,7 +212,8 @@ def test_every_binding_gives_a_role_to_the_account_of_the_same_name(sent):
     for (kind, namespace, name), binding in bindings.items():
         role = kind.removesuffix("Binding")
         assert {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name} == binding["roleRef"]
-        assert [{"kind": "ServiceAccount", "name": name, "namespace": NS}] == binding["subjects"]
+        account = {"kind": "ServiceAccount", "name": name.removesuffix("-peers"), "namespace": NS}
+        assert [account] == binding["subjects"]
         assert (role, namespace, name) in sent
 
 
