@@ -12,7 +12,6 @@ export PYTHON
 TAG ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 HISTORIES ?= 20000
 N ?= 5
-.PHONY: help venv demo test test-all test-fast test-repeat test-power durations differential lint format test-plane test-hosts test-controls test-ipv6 test-network test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying bench-pods fleet soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

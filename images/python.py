@@ -78,7 +78,8 @@ def compile_all(root: Path, interpreter: Path, progress: Progress) -> None:
         what="bytecode",
         log=root.with_name("compileall.log"),
         progress=progress,
-        environ={"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"},  # the seed fixes the order of sets
+        # The seed fixes the order of sets. Without the columns of each instruction the bytecode is a quarter smaller.
+        environ={"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNODEBUGRANGES": "1"},
     )
 
 

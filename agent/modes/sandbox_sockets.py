@@ -55,6 +55,8 @@ class SandboxSockets:
                 raise OSError(f"the network of the health pod is unknown: {e}") from e
             if not path:
                 raise OSError("the container runtime names no network of the health pod")
+            # The same folder on each distribution; only this name of it is in the image's root file system.
+            path = path.replace("/var/run/", "/run/", 1) if path.startswith("/var/run/") else path
             self._known = uid, path, self._monotonic()
         return path
 

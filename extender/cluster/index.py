@@ -22,7 +22,7 @@ from kube import contract
 
 log = logging.getLogger(__name__)
 
-AWAITED_S = 2.0  # for the first lists of optional inputs, once nodes and pods are there
+AWAITED_S = 5.0  # for the first lists of optional inputs, once nodes and pods are there; three tries of each
 
 Listed = TypeVar("Listed", observed.Pod, observed.Node)
 Made = TypeVar("Made")

