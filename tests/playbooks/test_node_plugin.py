@@ -165,120 +165,50 @@ def test_what_the_inventory_says_of_the_node_goes_before_what_its_kubelet_says()
     )
 
 
-NO_POD = {"pod_network": False}
+NONE: dict[str, Any] = {"devices": [], "capabilities": [], "host_pid": False, "clock": False, "pod_network": False}
 STATED: dict[str, Any] = {
-    "kernelLog": {
+    "kernelLog": NONE
+    | {
         "reads": {"/dev/kmsg": "/dev/kmsg"},
         "writes": {},
         "devices": ["/dev/kmsg"],
         "capabilities": ["CAP_SYSLOG"],
-        "host_pid": False,
-        "clock": False,
-        "pod_network": False,
     },
-    "peers": {
-        "reads": {},
-        "writes": {},
-        "devices": [],
-        "capabilities": [],
-        "host_pid": False,
-        "clock": False,
-        "pod_network": True,
-    },
-    "clocks": {
-        "reads": {},
-        "writes": {},
-        "devices": [],
-        "capabilities": [],
-        "host_pid": False,
-        "clock": True,
-        "pod_network": False,
-    },
-    "writable": {
-        "reads": {"socket": "/run/containerd/x.sock"},
-        "writes": {"paths": ["/host/var"]},
-        "devices": [],
-        "capabilities": [],
-        "host_pid": True,
-        "clock": False,
-        "pod_network": False,
-    },
+    "peers": NONE | {"reads": {}, "writes": {}, "pod_network": True},
+    "clocks": NONE | {"reads": {}, "writes": {}, "clock": True},
+    "writable": NONE
+    | {"reads": {"socket": "/run/containerd/x.sock"}, "writes": {"paths": ["/host/var"]}, "host_pid": True},
 }
-STATED = {kind: rights | NO_POD for kind, rights in STATED.items()}
+KERNEL_LOG = {"devices": ["/dev/kmsg"], "capabilities": ["CAP_SYSLOG"]}
 
 
 @pytest.mark.parametrize(
     ("checks", "expected"),
     [
-        pytest.param(
-            [check("kernelLog")],
-            {
-                "reads": [],
-                "writes": [],
-                "devices": ["/dev/kmsg"],
-                "capabilities": ["CAP_SYSLOG"],
-                "host_pid": False,
-                "clock": False,
-                "pod_network": False,
-            },
-            id="a device and a capability",
-        ),
+        pytest.param([check("kernelLog")], KERNEL_LOG, id="a device and a capability"),
         pytest.param(
             [check("writable"), check("writable", paths=["/host/a", "/host/var"])],
-            {
-                "reads": ["/run/containerd"],
-                "writes": ["/host/var", "/host/a"],
-                "devices": [],
-                "capabilities": [],
-                "host_pid": True,
-                "clock": False,
-                "pod_network": False,
-            },
+            {"reads": ["/run/containerd"], "writes": ["/host/var", "/host/a"], "host_pid": True},
             id="what keys name, or their defaults, each once",
         ),
         pytest.param(
-            [check("clocks"), check("kernelLog")],
-            {
-                "reads": [],
-                "writes": [],
-                "devices": ["/dev/kmsg"],
-                "capabilities": ["CAP_SYSLOG"],
-                "host_pid": False,
-                "clock": True,
-                "pod_network": False,
-            },
-            id="the clock, once one asks for it",
+            [check("clocks"), check("kernelLog")], KERNEL_LOG | {"clock": True}, id="the clock, once one asks for it"
         ),
         pytest.param(
             [check("peers"), check("clocks")],
-            {
-                "reads": [],
-                "writes": [],
-                "devices": [],
-                "capabilities": [],
-                "host_pid": False,
-                "clock": True,
-                "pod_network": True,
-            },
+            {"clock": True, "pod_network": True},
             id="the network of pods, once one asks for it",
         ),
         pytest.param(
             [{"name": "mine", "writable": None}],
-            {
-                "reads": ["/run/containerd"],
-                "writes": ["/host/var"],
-                "devices": [],
-                "capabilities": [],
-                "host_pid": True,
-                "clock": False,
-                "pod_network": False,
-            },
+            {"reads": ["/run/containerd"], "writes": ["/host/var"], "host_pid": True},
             id="a check without keys",
         ),
     ],
 )
 def test_needs_of_several_checks_together(checks, expected):
-    assert expected | NO_POD == FILTERS["readygate_node_needs"](checks, STATED)
+    nothing = NONE | {"reads": [], "writes": []}
+    assert nothing | expected == FILTERS["readygate_node_needs"](checks, STATED)
 
 
 def test_what_a_check_writes_is_writable_and_its_device_readable():
