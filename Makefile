@@ -107,7 +107,7 @@ manifests: venv ## generate deploy/, the chart's README and schema, docs/checks.
 
 stubs: venv ## generate the messages of CRI, device plugins and the kubelet's PodsAPI from their api.proto
 	@$(VENV)/python -m pip install --quiet --target build/protoc 'grpcio-tools==1.85.1'
-	@PYTHONPATH=build/protoc $(VENV)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. agent/cri/api.proto agent/plugins/api.proto agent/podsapi/api.proto
+	@PYTHONPATH=build/protoc $(VENV)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. agent/cri/api.proto agent/kubelet/plugins/api.proto agent/podsapi/api.proto
 
 collection: venv ## pack playbooks and roles as an Ansible collection under build/collection
 	@$(VENV)/python -m tests.playbooks.collection

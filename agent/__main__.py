@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 
 from agent import settings
-from agent.signals import Signals
+from agent.modes.signals import Signals
 from component import lifecycle, logs
 from component.command import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, complain, product_version
 from component.lifecycle import Service, StartFailed

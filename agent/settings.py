@@ -12,11 +12,11 @@ from msgspec import Meta
 from agent.checks.catalogue import KINDS, CheckSection, check_section, given_kinds
 from agent.checks.profiles import PROFILES, checks_of, joined
 from agent.cri.base import CONTAINERD_SOCKET
-from agent.keys import NonEmpty, Port
-from agent.node_settings import NodeSection
-from agent.node_settings import check as check_node
-from agent.semantics import GATES, MAX_CONTAINER_RESTART_PERIOD_S, chosen
-from agent.settings_lines import line_of
+from agent.opinion.settings import NodeSection
+from agent.opinion.settings import check as check_node
+from agent.wire.semantics import GATES, MAX_CONTAINER_RESTART_PERIOD_S, chosen
+from agent.wire.setting_types import NonEmpty, Port
+from agent.wire.yaml_lines import line_of
 from component import settings as reader
 from component.settings import Section, SettingsError
 from component.text import REFERENCE, expand
@@ -287,7 +287,7 @@ def _check_kind(check: Check, key: str) -> None:
 
 def _check_pressure(kubelet: Kubelet) -> None:
     # Late: other modes have no use for it.
-    from agent.node.pressure import CONDITIONS, OF_RUNTIME, duration_s, thresholds_of
+    from agent.kubelet.node.pressure import CONDITIONS, OF_RUNTIME, duration_s, thresholds_of
 
     keys = (kubelet.eviction_hard, kubelet.eviction_soft)
     try:
@@ -305,7 +305,7 @@ def _check_pressure(kubelet: Kubelet) -> None:
 
 
 def _check_reserved(kubelet: Kubelet) -> None:
-    from agent.node.reserved import RESERVABLE  # late: other modes have no use for it
+    from agent.kubelet.node.reserved import RESERVABLE  # late: other modes have no use for it
 
     for key, given in (("systemReserved", kubelet.system_reserved), ("kubeReserved", kubelet.kube_reserved)):
         for name in given.keys() - set(RESERVABLE):

@@ -1,7 +1,7 @@
 """Words that two of agent, extender and playbooks must spell alike: condition types and statuses, names of deployed
 objects, and ports. No imports, no code. Words of one room are defined there: reasons for a closed node in
 `extender.policy.reasons`, the kick's annotation in `extender.outlets.kick`, the kubelet's other conditions in
-`agent.status.conditions`, reasons of readygate's condition in `agent.wire.condition`.
+`agent.kubelet.status.conditions`, reasons of readygate's condition in `agent.wire.condition`.
 
 The rule behind them: a gate reads the pod condition `Ready` (and `readygate.dev/NodeHealthy` if present) and explains
 itself with `ContainersReady`. The n/m column of kubectl is never read, because a dead kubelet leaves ContainersReady

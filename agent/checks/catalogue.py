@@ -36,7 +36,7 @@ from agent.checks.builtin import (
 from agent.checks.rights import NO_RIGHTS, Rights
 from agent.checks.state import Finding, Severity, Thresholds
 from agent.checks.surroundings import Surroundings
-from agent.model import PROBE_DEFAULTS
+from agent.wire.model import PROBE_DEFAULTS
 from component.settings import Section
 
 UNKNOWN_LIMIT_S = 3600

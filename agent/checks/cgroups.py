@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.checks.reading import CannotLookError, NotThereError, number_of
+from agent.checks.kernel_files import CannotLookError, NotThereError, number_of
 
 NEEDS = "the host's control groups (/sys/fs/cgroup)"
 FORMS = "kubepods, kubepods.slice or *-kubepods.slice"

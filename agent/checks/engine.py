@@ -21,14 +21,14 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from agent.checks.catalogue import CheckSpec
-from agent.checks.events import Events
 from agent.checks.health import NodeHealth, log_text, node_health
+from agent.checks.kernel_events import KernelEvents
+from agent.checks.schedule import Turns, Why
 from agent.checks.state import CheckState, CheckStatus, Finding, Shown, missed_runs, next_status, overdue
-from agent.checks.turns import Turns, Why
-from agent.model import Result
 from agent.processes.command import kill_running, reap_orphans
-from agent.ration import Ration
+from agent.processes.rate_limit import RateLimit
 from agent.wire.condition import REASON_STARTING
+from agent.wire.model import Result
 from component.loop import Loop
 
 log = logging.getLogger(__name__)
@@ -70,12 +70,12 @@ class CheckEngine:
         self._monotonic = monotonic
         self._random = random
         self._logged: object = None
-        self._lines = Ration(LINES, LINE_S)
+        self._lines = RateLimit(LINES, LINE_S)
         self._loop = Loop("checks", self._turn, stuck_after_s=STALLED_S, join_limit_s=0.0, monotonic=monotonic)
         self._lock = threading.Lock()  # _wanted
         self._wanted: tuple[CheckSpec, ...] | None = None
         self._gone: tuple[CheckStatus, ...] = ()  # that closed the node, until the new ones have said something
-        self._events = Events() if _any_told(specs) else None
+        self._events = KernelEvents() if _any_told(specs) else None
         self._workers = [
             self._worker(spec, (index + 1) / len(specs), restored.get(spec.name)) for index, spec in enumerate(specs)
         ]
@@ -158,7 +158,7 @@ class CheckEngine:
         """In the engine's thread. Where no thread can be had everything stays as it was."""
         before = {worker.spec.name: worker for worker in self._workers}
         if self._events is None and _any_told(specs):
-            self._events = Events()
+            self._events = KernelEvents()
         workers, started = list[_Worker](), list[_Worker]()
         try:
             if self._events is not None:
@@ -204,7 +204,7 @@ class _Worker:
         random: Callable[[], float],
         phase: float,
         restored: CheckStatus | None,
-        events: Events | None,
+        events: KernelEvents | None,
         before: "_Worker | None" = None,
     ) -> None:
         self.spec = spec

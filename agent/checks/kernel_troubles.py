@@ -16,7 +16,7 @@ from agent.checks.kernel_lines import (
     is_of_a_process,
     more,
 )
-from agent.kmsg import KERNEL, Record
+from agent.kernel.kmsg import KERNEL, Record
 
 TROUBLES = 64  # kept at most: those whose end is near make room, of the newest none
 NEWEST = 16

@@ -9,7 +9,7 @@ from msgspec import Meta
 from agent.checks.kernel_lines import CLASSES, FOR_EVER, LogClass, Named
 from agent.checks.linear_patterns import LinearPattern
 from agent.checks.pattern_syntax import PatternError
-from agent.keys import NonEmpty
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 POSITIONS_LIMIT = 500  # of all expressions of a check together

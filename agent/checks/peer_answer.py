@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from agent.checks.peer_verdict import Answer
-from agent.histogram import Histogram
+from agent.wire.histogram import Histogram
 
 PATH = "/peer"
 PADDING_LIMIT_BYTES = 9 * 2**10  # a frame of 9,000 bytes is the largest in use

@@ -17,9 +17,9 @@ from agent.checks.peer_verdict import Answer, Way
 from agent.checks.peers import family_of
 from agent.checks.surroundings import OpenSocket
 from agent.probe.dns_message import query_of, said_in
+from agent.probe.multiplex import READ, Talk, Wait, connect, no_way, talk_all
+from agent.probe.multiplex import family_of as address_family
 from agent.probe.targets import join_host_port
-from agent.probe.together import READ, Talk, Wait, connect, no_way, talk_all
-from agent.probe.together import family_of as address_family
 
 REPLY_LIMIT_BYTES = 64 * 2**10
 MARGIN_BYTES = 64  # of a request beside its padding, so that a full packet is certain

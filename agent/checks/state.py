@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 
-from agent.model import PROBE_DEFAULTS, Result
-from agent.probe.outcome import HandlerResult, Outcome
+from agent.probe.result import HandlerResult, Outcome
 from agent.probe.streak import Streak, next_state
+from agent.wire.model import PROBE_DEFAULTS, Result
 from component.text import one_line
 
 FINDING_LIMIT_BYTES = 256  # of what a check says: a dozen of them fit into the message of the condition

@@ -7,7 +7,7 @@ from typing import Self
 
 from agent.checks.dbus_messages import ERROR, HEAD_BYTES, REPLY, MalformedError, Message, Value, call, read, size_of
 from agent.checks.dbus_messages import unit_path as path_of
-from agent.checks.elsewhere import Patience
+from agent.checks.subprocess_reader import Patience
 
 SYSTEMD = "org.freedesktop.systemd1"
 _BUS, _PROPERTIES = "org.freedesktop.DBus", "org.freedesktop.DBus.Properties"

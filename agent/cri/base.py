@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from agent.model import NodeRuntimeHandler
 from agent.processes.command import Completed, RuntimeUnavailable, go_duration
-from agent.runtime.base import ContainerEvent, RuntimeContainer, RuntimePod
+from agent.wire.containers import ContainerEvent, RuntimeContainer, RuntimePod
+from agent.wire.model import NodeRuntimeHandler
 from component.text import one_line
 
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from agent.runtime.base import PodIsEnding
+from agent.cri.calls import PodIsEnding
 
 
 class Calls:

@@ -7,12 +7,11 @@ from typing import Any, Generic, Self, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
-from agent import rpc
-from agent.cri import api_pb2
+from agent.cri import api_pb2, rpc
 from agent.cri.base import CriError, Trouble
 from agent.cri.calls import Calls
-from agent.cri.look import trouble_with
-from agent.cri.pieces import MalformedError, items_of
+from agent.cri.messages import MalformedError, items_of
+from agent.cri.socket_errors import trouble_with
 
 (_grpc,) = rpc.load("grpc")  # whoever imports this first: an import of its own would make it look after our forks
 MOST_BYTES = 16 * 2**20  # of an answer, as for the kubelet

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent import rpc
+from agent.cri import rpc
 from agent.cri.base import CONTAINERD_SOCKET, CriError, Reader, Trouble
-from agent.cri.guard import KubeletGuard
+from agent.kubelet.runtime.kubelet_lock import KubeletLock
 
 if TYPE_CHECKING:
-    from agent.cri.runtime import CriRuntime
+    from agent.kubelet.runtime.cri_runtime import CriRuntime
 
 REQUEST_S = 120.0  # a kubelet's runtimeRequestTimeout
 
@@ -27,14 +27,14 @@ def connect(socket: str = CONTAINERD_SOCKET, *, deadline_s: float = 5.0, may_exe
 
 
 def connect_runtime(
-    socket: str, *, owner: str, host_ip: str, logs: Path, guard: KubeletGuard, deadline_s: float = REQUEST_S
+    socket: str, *, owner: str, host_ip: str, logs: Path, guard: KubeletLock, deadline_s: float = REQUEST_S
 ) -> "CriRuntime":
     """As `connect`, to run pods: they are marked as the owner's, and nobody else's are seen."""
     try:
         (grpc,) = rpc.load("grpc")
         from agent.cri.client import Client
-        from agent.cri.runtime import CriRuntime
-        from agent.cri.writer import CriWriter
+        from agent.kubelet.runtime.cri_runtime import CriRuntime
+        from agent.kubelet.runtime.cri_writer import CriWriter
     except ImportError as e:
         raise CriError("connect", socket, Trouble.NO_PACKAGES, e) from None
     writer = CriWriter(Client(grpc, socket, deadline_s=deadline_s), owner=owner)

@@ -13,8 +13,8 @@ import msgspec
 
 from agent.cri import api_pb2 as cri
 from agent.cri.base import RuntimeCondition, RuntimeStatus, Version
-from agent.model import MOST_RESTARTS, NodeRuntimeHandler
-from agent.runtime.base import ContainerEvent, ContainerPhase, EventKind, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.containers import ContainerEvent, ContainerPhase, EventKind, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.model import MOST_RESTARTS, NodeRuntimeHandler
 
 LABEL_POD_UID = "io.kubernetes.pod.uid"
 LABEL_POD_NAME = "io.kubernetes.pod.name"

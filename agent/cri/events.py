@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from agent.cri.base import CriError, Events, Reader
-from agent.runtime.base import ContainerEvent
+from agent.wire.containers import ContainerEvent
 from component.loop import Loop
 
 log = logging.getLogger(__name__)

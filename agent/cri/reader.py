@@ -12,7 +12,7 @@ from agent.cri import convert
 from agent.cri.base import CriError, Events, RuntimeStatus, Trouble, Version
 from agent.cri.client import LONGEST_S, Client, M, Stream
 from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
-from agent.runtime.base import ContainerEvent, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.containers import ContainerEvent, RuntimeContainer, RuntimePod, Sandbox
 
 A = TypeVar("A")
 T = TypeVar("T")

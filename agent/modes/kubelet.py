@@ -13,45 +13,45 @@ from pathlib import Path
 from typing import Protocol
 
 from agent.cri.base import CriError
-from agent.cri.connect import connect_runtime
 from agent.cri.events import RuntimeEvents
-from agent.cri.guard import KubeletGuard
-from agent.cri.readiness import Readiness
-from agent.events.event import Record, of_container
-from agent.events.recorder import Recorder
-from agent.modes.facts import node_facts, pressure_watch
-from agent.modes.sources import PodSources
-from agent.node.facts import in_order, other_causes
-from agent.node.found import Found
-from agent.node.lease import LeaseKeeper
-from agent.node.measure import Folders, PressureWatch
-from agent.node.oom_watcher import OomWatcher
-from agent.node.registration import NodeReporter
-from agent.pleg.cache import Cache
-from agent.pleg.generator import EventGenerator
-from agent.pleg.seen import EndingRuntime, SeenRuntime
-from agent.plugins.handlers import handlers
-from agent.plugins.manager import PluginManager, plugin_counts
-from agent.pods.hooks import Hooks
-from agent.pods.inbox import Inbox
-from agent.pods.source import PodSource, PodTable
-from agent.pods.sync import PodLoop
-from agent.pods.updates import ProbeUpdates
+from agent.kubelet.events.event import Record, of_container
+from agent.kubelet.events.recorder import Recorder
+from agent.kubelet.node.facts import in_order, other_causes
+from agent.kubelet.node.lease import LeaseKeeper
+from agent.kubelet.node.measure import Folders, PressureWatch
+from agent.kubelet.node.observed import Observed
+from agent.kubelet.node.oom_watcher import OomWatcher
+from agent.kubelet.node.registration import NodeReporter
+from agent.kubelet.pleg.cache import Cache
+from agent.kubelet.pleg.cached_runtime import CachedRuntime, EndingRuntime
+from agent.kubelet.pleg.generator import EventGenerator
+from agent.kubelet.plugins.handlers import handlers
+from agent.kubelet.plugins.manager import PluginManager, plugin_counts
+from agent.kubelet.pods.hooks import Hooks
+from agent.kubelet.pods.probe_updates import ProbeUpdates
+from agent.kubelet.pods.source import PodSource, PodTable
+from agent.kubelet.pods.sync import PodLoop
+from agent.kubelet.pods.work_queue import WorkQueue
+from agent.kubelet.prober.decide import NOTHING_KEPT
+from agent.kubelet.prober.manager import ProberManager
+from agent.kubelet.prober.prober import Prober
+from agent.kubelet.prober.results import Results
+from agent.kubelet.runtime.connect import connect_runtime
+from agent.kubelet.runtime.kubelet_lock import KubeletLock
+from agent.kubelet.runtime.process import ProcessRuntime
+from agent.kubelet.runtime.readiness import Readiness
+from agent.kubelet.status.generate import Host
+from agent.kubelet.status.manager import StatusManager
+from agent.modes.node_facts import node_facts, pressure_watch
+from agent.modes.pod_sources import PodSources
 from agent.probe.exec import timeouts_are_no_failures
-from agent.prober.decide import NOTHING_KEPT
-from agent.prober.manager import ProberManager
-from agent.prober.prober import Prober
-from agent.prober.results import Results
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
-from agent.runtime.base import ContainerEvent
-from agent.runtime.process import ProcessRuntime
-from agent.semantics import Semantics, chosen
 from agent.settings import Cri, Kubelet, Settings
-from agent.status.generate import Host
-from agent.status.manager import StatusManager
-from agent.store.granted import GrantedFile
+from agent.store.granted_resources import GrantedResources
 from agent.store.results import ResultsFile
+from agent.wire.containers import ContainerEvent
+from agent.wire.semantics import Semantics, chosen
 from component.command import product_version
 from component.lifecycle import Service, StartFailed
 from kube.auth import Connection
@@ -76,7 +76,7 @@ def assemble(settings: Settings, connection: Connection, contain: "Contain | Non
     if node is None:
         raise ValueError("settings without the section kubelet")
     client = Client(connection, user_agent=USER_AGENT, answer_limit_bytes=ANSWER_LIMIT_BYTES)
-    semantics, inbox = semantics_of(node), Inbox()
+    semantics, inbox = semantics_of(node), WorkQueue()
     table = PodTable(inbox.put, semantics, lambda: sources.wake())
     ran = (contain or contained)(node, inbox, semantics)
     runtime, events = ran.runtime, ran.events
@@ -104,7 +104,7 @@ def assemble(settings: Settings, connection: Connection, contain: "Contain | Non
     loop: PodLoop = PodLoop(
         inbox,
         table,
-        SeenRuntime(runtime, events, wake=inbox.put),
+        CachedRuntime(runtime, events, wake=inbox.put),
         statuses,
         prober,
         Hooks(runtime.exec, inbox.put, recorder.record),
@@ -116,7 +116,7 @@ def assemble(settings: Settings, connection: Connection, contain: "Contain | Non
         semantics=semantics,
         outlive=node.cri is not None,
         record=recorder.record,
-        grants=GrantedFile(Path(node.root_dir, "granted_resources.json")),
+        grants=GrantedResources(Path(node.root_dir, "granted_resources.json")),
         abandon=ran.abandon,
         network=lambda: "".join(ran.readiness(time.monotonic()).network_errors()),
     )
@@ -173,7 +173,7 @@ class Containers:
     events: EventGenerator
     readiness: Callable[[float], Readiness]
     refusal: Callable[[], str] = lambda: ""
-    found: Callable[[], Found] = lambda: Found(volumes_in_use=())
+    found: Callable[[], Observed] = lambda: Observed(volumes_in_use=())
     folders: Callable[[], Folders] | None = None
     told: tuple[Service, ...] = ()
     events_full: Callable[[], str] = lambda: ""
@@ -181,15 +181,15 @@ class Containers:
     use_pod_cidr: Callable[[str], None] = lambda _cidr: None
 
 
-Contain = Callable[[Kubelet, Inbox, Semantics], Containers]
+Contain = Callable[[Kubelet, WorkQueue, Semantics], Containers]
 
 
-def contained(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
+def contained(node: Kubelet, inbox: WorkQueue, semantics: Semantics) -> Containers:
     """By the settings: over the CRI, or as processes."""
     return processes(node, inbox, semantics) if node.cri is None else in_runtime(node, node.cri, inbox, semantics)
 
 
-def processes(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
+def processes(node: Kubelet, inbox: WorkQueue, semantics: Semantics) -> Containers:
     """They tell by themselves; where that fails there are lists."""
     block = node.pod_cidr or ""  # the settings see to it
     runtime = ProcessRuntime(Path(node.root_dir), block, on_event=lambda event: events.take(event))
@@ -203,7 +203,7 @@ def processes(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
     return Containers(runtime, events, readiness)
 
 
-def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> Containers:
+def in_runtime(node: Kubelet, cri: Cri, inbox: WorkQueue, semantics: Semantics) -> Containers:
     """Listed every second, as by a kubelet; with the gate EventedPLEG every five minutes, while it tells by itself."""
     try:
         runtime = connect_runtime(
@@ -211,7 +211,7 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> C
             owner=node.node_name,
             host_ip=cri.address,
             logs=Path(node.root_dir) / "pods",
-            guard=KubeletGuard(cri.kubelet_healthz),
+            guard=KubeletLock(cri.kubelet_healthz),
             deadline_s=float(cri.request_timeout_seconds),
         )
     except CriError as e:
@@ -226,9 +226,9 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> C
     come = told[0].come if told else None
     events = EventGenerator(runtime, cache, inbox.deliver, events_come=come, semantics=semantics)
 
-    def found() -> Found:
+    def found() -> Observed:
         status = runtime.status
-        return Found(
+        return Observed(
             runtime.images, status.handlers, (), frozenset(), runtime.version, status.supplemental_groups_policy
         )
 

@@ -15,39 +15,39 @@ from pathlib import Path
 from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
 from agent.checks.health import NodeHealth, status_line
-from agent.checks.said import Said
+from agent.checks.last_failures import Said
 from agent.cri.base import CriError, Trouble
 from agent.cri.events import RuntimeEvents
-from agent.cri.look import trouble_with
+from agent.cri.socket_errors import trouble_with
 from agent.identity.token import BoundToken
-from agent.model import Pod
+from agent.kubelet.prober.manager import ProberManager
+from agent.kubelet.prober.prober import Prober
+from agent.kubelet.prober.results import Results
 from agent.modes import pod as pod_mode
-from agent.modes.surroundings import Around, beside_pods, families_of
-from agent.node_settings import NodeSection
-from agent.notify import notifiers
+from agent.modes.pod_network import Around, beside_pods, families_of
+from agent.modes.systemd_notify import notifiers
+from agent.opinion.checks_per_pod import ChecksPerPod, Entry, counting_of
+from agent.opinion.condition_writers import ConditionWriter, ConditionWriters
 from agent.opinion.containers import DEADLINE_S, ContainerStates, executed
-from agent.opinion.counting import Counting, Entry, counting_of
 from agent.opinion.judge import Facts, Judge
 from agent.opinion.kubelet import KubeletWatch, NodeTable, pleg_finding
-from agent.opinion.local import LocalPods
+from agent.opinion.kubelet_pods import KubeletPods
 from agent.opinion.pods import HealthPodSource
 from agent.opinion.selection import HealthPods
-from agent.opinion.speakers import Speaker, Speakers
+from agent.opinion.settings import NodeSection
 from agent.opinion.verdict import FINDINGS, Finding, closing, readyz
 from agent.podsapi.base import PodsApi, PodsApiError
 from agent.probe.exec import Execute
-from agent.prober.manager import ProberManager
-from agent.prober.prober import Prober
-from agent.prober.results import Results
 from agent.processes.command import Completed, RuntimeUnavailable
 from agent.report.condition import ConditionPublisher
 from agent.report.heartbeat import Heartbeat, Writer
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
-from agent.semantics import Semantics
 from agent.settings import Settings
 from agent.wire.condition import SPEAKER_NODE
+from agent.wire.model import Pod
 from agent.wire.node import NodeSaid
+from agent.wire.semantics import Semantics
 from component.command import product_version
 from component.lifecycle import Service, StartFailed
 from kube import paths
@@ -79,7 +79,7 @@ def build(settings: Settings) -> list[Service]:
     readiness = Results(lambda _update: wake())
     chosen = [entry.pods for entry in entries_of(node)]
     source = HealthPodSource(client, node.name, chosen, lambda: wake(), first_pause_s=pause_s)
-    pods = LocalPods(source, node.name, chosen, lambda: wake(), asking_the_kubelet(node.pods_socket))
+    pods = KubeletPods(source, node.name, chosen, lambda: wake(), asking_the_kubelet(node.pods_socket))
     prober = ProberManager(
         get_pod_status=lambda uid: judge.pod_status(uid),
         probe=Prober(execute).probe,
@@ -98,7 +98,9 @@ def build(settings: Settings) -> list[Service]:
         on_change=lambda: wake(),
     )
     namespaces = [one.namespace for one in chosen]
-    speakers = Speakers(lambda pod: speaker(node, client, pod, not_before), namespaces) if node.publish else None
+    speakers = (
+        ConditionWriters(lambda pod: speaker(node, client, pod, not_before), namespaces) if node.publish else None
+    )
     counts = Counts(settings, lambda: wake(), lambda entries: follow(entries, source, pods, speakers))
     judge = Judge(
         pods,
@@ -149,7 +151,9 @@ def entries_of(node: NodeSection) -> list[Entry]:
     ]
 
 
-def follow(entries: Sequence[HealthPods], source: HealthPodSource, pods: LocalPods, speakers: Speakers | None) -> None:
+def follow(
+    entries: Sequence[HealthPods], source: HealthPodSource, pods: KubeletPods, speakers: ConditionWriters | None
+) -> None:
     """Raises StartFailed: all is as it was."""
     source.follow(entries)  # first: it may fail
     pods.follow(entries)
@@ -186,7 +190,7 @@ class Counts:
     def healthy(self, monotonic: float) -> bool:  # noqa: ARG002 - the Service protocol
         return True
 
-    def _read(self, settings: Settings, before: Counting | None) -> Counting:
+    def _read(self, settings: Settings, before: ChecksPerPod | None) -> ChecksPerPod:
         found = counting_of(entries_of(section(settings)), [check.name for check in settings.checks], before)
         if lost := ", ".join(found.for_nobody()):
             log.warning(
@@ -242,7 +246,7 @@ def on_the_node(watch: KubeletWatch, table: NodeTable, states: ContainerStates |
 
 
 def speaking(
-    node: NodeSection, speakers: Speakers | None, node_uid: Callable[[], str], first_pause_s: float
+    node: NodeSection, speakers: ConditionWriters | None, node_uid: Callable[[], str], first_pause_s: float
 ) -> list[Service]:
     """Who writes: nobody where nothing is published, and no heartbeat where none is configured."""
     if speakers is None:
@@ -272,7 +276,7 @@ def _client(connection: Connection) -> Client:
     return Client(connection, user_agent=name, deadline_s=WRITE_DEADLINE_S, answer_limit_bytes=limit)
 
 
-def speaker(node: NodeSection, client: Client, pod: Pod, not_before: float) -> Speaker:
+def speaker(node: NodeSection, client: Client, pod: Pod, not_before: float) -> ConditionWriter:
     """Who writes the condition of one health pod, by a token that is bound to it. Raises CredentialsInvalid."""
     if pod.static:
         raise CredentialsInvalid(
@@ -294,7 +298,7 @@ def speaker(node: NodeSection, client: Client, pod: Pod, not_before: float) -> S
         requests.close()
         writes.close()
 
-    return Speaker(publisher, Writer(pod.namespace, writes), close)
+    return ConditionWriter(publisher, Writer(pod.namespace, writes), close)
 
 
 def client_as(node: NodeSection, client: Client, pod: Pod) -> tuple[Client, Client]:
@@ -359,7 +363,7 @@ def health_of(engine: CheckEngine) -> NodeHealth | None:
     return health if health.checks else None
 
 
-def families(engine: CheckEngine, judge: Judge, speakers: Speakers | None, said: Said) -> list[Family]:
+def families(engine: CheckEngine, judge: Judge, speakers: ConditionWriters | None, said: Said) -> list[Family]:
     """What /metrics shows."""
     found = {finding.reason for finding in judge.findings()}
     shown = [

@@ -10,7 +10,7 @@ from agent.checks.engine import CheckEngine
 from agent.checks.health import NodeHealth
 from agent.checks.pages import check_text, checks_json, checks_table, kind_text
 from agent.checks.state import CheckState, Thresholds
-from agent.modes.surroundings import for_once
+from agent.modes.pod_network import for_once
 from agent.settings import Settings
 from component.settings import SettingsError
 

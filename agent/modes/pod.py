@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
-from agent import boot, notify
 from agent.checks.catalogue import CheckSpec, check_spec
 from agent.checks.engine import CheckEngine
 from agent.checks.health import NodeHealth, condition_message, readyz_text, status_line
+from agent.checks.last_failures import Said
 from agent.checks.pages import checks_json
-from agent.checks.said import Said
 from agent.checks.state import CheckState, CheckStatus
-from agent.modes.surroundings import Around, answers_of, families_of, in_a_pod
+from agent.modes import start_delay, systemd_notify
+from agent.modes.pod_network import Around, answers_of, families_of, in_a_pod
 from agent.processes.proc import seconds_since_boot
 from agent.report.condition import Condition, ConditionPublisher
 from agent.report.metrics import Family, metrics_page, process_families
@@ -54,7 +54,7 @@ def build(settings: Settings) -> list[Service]:
     services.append(Around(around))
     if publisher is not None:
         services.append(publisher)  # last: it is stopped first, so the condition is False before the rest ends
-    services += notify.notifiers(os.environ, services, lambda: status_line(engine.node_health()))
+    services += systemd_notify.notifiers(os.environ, services, lambda: status_line(engine.node_health()))
     return services
 
 
@@ -126,7 +126,7 @@ def kept(path: str | None, specs: list[CheckSpec]) -> Kept:
     """The states from before a restart, and who keeps those of now."""
     if path is None:
         return {}
-    from agent.store.file import StateFile  # late, as it needs OpenSSL
+    from agent.store.check_states import StateFile  # late, as it needs OpenSSL
 
     state = StateFile(Path(path), specs)
     return {"restored": state.restored(), "save": state.save, "follow": state.follow}
@@ -158,4 +158,4 @@ def _publisher(settings: Settings, pause_s: float) -> ConditionPublisher:
 
 def first_pause_s(states: Kept) -> float:
     """Before the API server is asked first."""
-    return boot.first_pause_s(seconds_since_boot(), random.random(), is_first=not states.get("restored"))
+    return start_delay.first_pause_s(seconds_since_boot(), random.random(), is_first=not states.get("restored"))

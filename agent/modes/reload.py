@@ -18,8 +18,8 @@ import msgspec
 from agent import settings as reader
 from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
-from agent.modes.surroundings import Around
-from agent.node_settings import HealthPodsSection, without_checks, without_health_pods
+from agent.modes.pod_network import Around
+from agent.opinion.settings import HealthPodsSection, without_checks, without_health_pods
 from agent.settings import Settings
 from component.lifecycle import Service, StartFailed
 from component.loop import Loop

@@ -13,15 +13,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.model import Pod, PodStatus
+from agent.kubelet.pleg.cache import Cache
+from agent.kubelet.pleg.channel import EventChannel
+from agent.kubelet.pleg.generator import EventGenerator
+from agent.kubelet.pleg.relist import GENERIC, Pace
 from agent.opinion.verdict import RUNTIME_SILENT, Finding
-from agent.pleg.cache import Cache
-from agent.pleg.channel import EventChannel
-from agent.pleg.generator import EventGenerator
-from agent.pleg.relist import GENERIC, Pace
 from agent.processes.command import Completed, ExecTimeout
-from agent.runtime.base import ContainerEvent, RuntimePod
-from agent.semantics import Semantics
+from agent.wire.containers import ContainerEvent, RuntimePod
+from agent.wire.model import Pod, PodStatus
+from agent.wire.semantics import Semantics
 from component.loop import Loop
 from component.text import one_line
 

@@ -13,10 +13,10 @@ from typing import Protocol
 
 from agent.checks.health import NodeHealth
 from agent.checks.state import CheckStatus
-from agent.model import Pod, PodStatus, Result
+from agent.kubelet.status.conditions import is_terminal
 from agent.opinion import agreement
 from agent.opinion.agreement import Stance, Words
-from agent.opinion.counting import Counting
+from agent.opinion.checks_per_pod import ChecksPerPod
 from agent.opinion.readiness import Opinion, Word, opinion_of, told, was_said
 from agent.opinion.selection import Chosen, HealthPods, budget_s, can_probe, counted, limited, probed
 from agent.opinion.verdict import (
@@ -28,9 +28,6 @@ from agent.opinion.verdict import (
     condition_of,
 )
 from agent.report.condition import Condition
-from agent.runtime.base import RuntimePod
-from agent.semantics import Semantics
-from agent.status.conditions import is_terminal
 from agent.wire.condition import (
     REASON_KUBELET_DISAGREES,
     REASON_KUBELET_SILENT,
@@ -39,6 +36,9 @@ from agent.wire.condition import (
     SPEAKER_NODE,
     speaker_of,
 )
+from agent.wire.containers import RuntimePod
+from agent.wire.model import Pod, PodStatus, Result
+from agent.wire.semantics import Semantics
 from component.loop import Loop
 from kube.contract import STATUS_TRUE
 
@@ -55,7 +55,7 @@ SETTLE_S = 2.0  # beyond a probe budget: a pod whose probes have said nothing by
 
 
 class Source(Protocol):
-    """The part of agent.opinion.local.LocalPods that is used."""
+    """The part of agent.opinion.kubelet_pods.LocalPods that is used."""
 
     @property
     def synced(self) -> bool: ...
@@ -67,14 +67,14 @@ class Source(Protocol):
 
 
 class Probers(Protocol):
-    """The part of agent.prober.manager.ProberManager that is used."""
+    """The part of agent.kubelet.prober.manager.ProberManager that is used."""
 
     def add_pod(self, pod: Pod) -> bool: ...
     def cleanup_pods(self, desired: Collection[str]) -> None: ...
 
 
 class Desk(Protocol):
-    """The part of agent.opinion.speakers.Speakers that is used."""
+    """The part of agent.opinion.condition_writers.Speakers that is used."""
 
     def say(self, pod: Pod, condition: Condition) -> None: ...
     def keep(self, uids: Collection[str]) -> None: ...
@@ -107,7 +107,7 @@ class Facts:
 
     result: Callable[[str], Result | None]
     checks: Callable[[], Sequence[CheckStatus]]
-    counting: Callable[[], Counting]
+    counting: Callable[[], ChecksPerPod]
     node: Callable[[], Sequence[Finding]] = tuple
     runtime: Callable[[Pod], RuntimePod | None] = lambda _pod: None
     kubelet_known: Callable[[], bool] = lambda: True

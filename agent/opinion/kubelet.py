@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from agent.opinion import silence
+from agent.opinion import kubelet_liveness
 from agent.opinion.verdict import KUBELET_LEASE_SILENT, Finding
 from agent.probe.http import http_get
-from agent.probe.outcome import HandlerError, HandlerResult
+from agent.probe.result import HandlerError, HandlerResult
 from agent.probe.targets import HttpRequest
 from agent.probe.url import parse_url
 from agent.wire.condition import REASON_KUBELET_SILENT, REASON_PLEG_UNHEALTHY
@@ -111,7 +111,7 @@ class KubeletWatch:
         self._monotonic = monotonic
         self._random = random
         self._lock = threading.Lock()
-        self._seen = silence.Seen()
+        self._seen = kubelet_liveness.Seen()
         self._began: float | None = None  # monotonic, of the first look
         self._refused = False  # the last reading of the Lease: there is none for us
         self._not_before = not_before
@@ -129,14 +129,20 @@ class KubeletWatch:
             answer = self._ask(self._url)
             now = self._monotonic()
             said = one_line(answer.said, limit_bytes=TEXT_LIMIT_BYTES)
-            seen = silence.port_answered(seen) if answer.well else silence.port_silent(seen, said, now)
+            seen = (
+                kubelet_liveness.port_answered(seen) if answer.well else kubelet_liveness.port_silent(seen, said, now)
+            )
             if not answer.well and before.port_silent_since is None:
                 self._lease_due_at = max(now, self._not_before)
         if self._monotonic() >= self._lease_due_at:
             read_at = self._monotonic()
             seen = self._with_lease(seen)
-            self._lease_due_at = read_at + silence.lease_pause_s(seen, has_port=self._has_port, random=self._random())
-        seen = silence.latched(seen, self._monotonic(), has_port=self._has_port, lease_limit_s=self._lease_limit_s)
+            self._lease_due_at = read_at + kubelet_liveness.lease_pause_s(
+                seen, has_port=self._has_port, random=self._random()
+            )
+        seen = kubelet_liveness.latched(
+            seen, self._monotonic(), has_port=self._has_port, lease_limit_s=self._lease_limit_s
+        )
         with self._lock:
             self._seen = seen
             self._began = began if self._began is None else self._began
@@ -164,9 +170,9 @@ class KubeletWatch:
         if began is None:
             return False
         given_up = refused and self._monotonic() - began >= self._lease_limit_s
-        return given_up or silence.is_known(seen, has_port=self._has_port)
+        return given_up or kubelet_liveness.is_known(seen, has_port=self._has_port)
 
-    def _tell(self, before: silence.Seen, seen: silence.Seen) -> None:
+    def _tell(self, before: kubelet_liveness.Seen, seen: kubelet_liveness.Seen) -> None:
         if (seen.silent, seen.lease_silent) == (before.silent, before.lease_silent):
             return
         if seen.silent is not before.silent:
@@ -177,16 +183,16 @@ class KubeletWatch:
             )
         self._on_change()
 
-    def _with_lease(self, seen: silence.Seen) -> silence.Seen:
-        query = paths.FROM_MEMORY if silence.all_seems_well(seen, has_port=self._has_port) else {}
+    def _with_lease(self, seen: kubelet_liveness.Seen) -> kubelet_liveness.Seen:
+        query = paths.FROM_MEMORY if kubelet_liveness.all_seems_well(seen, has_port=self._has_port) else {}
         try:
             renewed = renew_time_of(self._client.get(self._lease, deadline_s=LEASE_DEADLINE_S, query=query))
         except (KubeError, CredentialsInvalid, *UNREADABLE) as e:
             log.debug("Lease of the kubelet not read", extra={"cause": type(e).__name__, "error": str(e)})
             self._refused = isinstance(e, NotFound | Forbidden)
-            return silence.lease_unread(seen)
+            return kubelet_liveness.lease_unread(seen)
         self._refused = False
-        return silence.lease_read(seen, renewed, self._monotonic())
+        return kubelet_liveness.lease_read(seen, renewed, self._monotonic())
 
 
 def pleg_finding(ready: tuple[str, str]) -> Finding | None:

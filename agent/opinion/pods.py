@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from agent.model import Pod
 from agent.opinion.selection import Chosen, HealthPods, joined
+from agent.wire.model import Pod
 from agent.wire.pod import ANNOTATION_CONFIG_HASH, PodObject, pod_from_object
 from component.lifecycle import StartFailed
 from kube import paths

@@ -21,13 +21,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from agent.model import ContainerRunning, ContainerStatus, ContainerWaiting, Pod, PodStatus, Result
+from agent.kubelet.prober.decide import parse_container_id, started_before_restart
+from agent.kubelet.status.conditions import containers_ready_condition, find_condition, ready_condition
+from agent.kubelet.status.generate import Inputs, generate_status
 from agent.opinion.selection import can_probe, counted
-from agent.prober.decide import parse_container_id, started_before_restart
-from agent.runtime.base import RuntimePod
-from agent.semantics import Semantics
-from agent.status.conditions import containers_ready_condition, find_condition, ready_condition
-from agent.status.generate import Inputs, generate_status
+from agent.wire.containers import RuntimePod
+from agent.wire.model import ContainerRunning, ContainerStatus, ContainerWaiting, Pod, PodStatus, Result
+from agent.wire.semantics import Semantics
 from kube.contract import (
     CONDITION_CONTAINERS_READY,
     CONDITION_NODE_HEALTHY,

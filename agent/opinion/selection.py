@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from agent.model import Container, ExecAction, Pod, Probe
-from agent.status.restarts import is_sidecar
+from agent.kubelet.status.restarts import is_sidecar
+from agent.wire.model import Container, ExecAction, Pod, Probe
 
 
 @dataclass(frozen=True, slots=True)

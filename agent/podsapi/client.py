@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from google.protobuf.message import DecodeError
 
-from agent import rpc
+from agent.cri import rpc
 from agent.cri.base import Trouble
-from agent.cri.look import trouble_with
+from agent.cri.socket_errors import trouble_with
 from agent.podsapi.api_pb2 import ListPodsRequest, ListPodsResponse
 from agent.podsapi.base import PodsApiError
 from agent.podsapi.convert import pod_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from agent.probe.outcome import HandlerError, HandlerResult, Outcome
+from agent.probe.result import HandlerError, HandlerResult, Outcome
 from agent.processes.command import OUTPUT_LIMIT_BYTES, Completed, ExecTimeout, RuntimeUnavailable
 
 Execute = Callable[[str, Sequence[str], float], Completed]

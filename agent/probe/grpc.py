@@ -7,8 +7,8 @@ import threading
 from types import ModuleType
 from typing import Any
 
-from agent import rpc
-from agent.probe.outcome import HandlerError, HandlerResult, Outcome
+from agent.cri import rpc
+from agent.probe.result import HandlerError, HandlerResult, Outcome
 from agent.probe.targets import USER_AGENT, is_address, join_host_port
 from agent.processes.command import go_duration
 

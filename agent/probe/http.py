@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from agent.probe.dial import Connection, Deadline, DialError, connect
+from agent.probe.go_quoting import quoted_bytes
 from agent.probe.hosts import punycode_with_port, to_ascii
-from agent.probe.outcome import HandlerError, HandlerResult, Outcome
 from agent.probe.reply import SHOWN, Head, Reader, Receive, ReplyError, read_at_most, read_head
+from agent.probe.result import HandlerError, HandlerResult, Outcome
 from agent.probe.targets import HttpRequest, has_token
 from agent.probe.url import Url, UrlError, parse_url
 from agent.processes.command import OUTPUT_LIMIT_BYTES
-from agent.quoting import quoted_bytes
 
 REDIRECTS = (301, 302, 303, 307, 308)
 REDIRECT_LIMIT = 10

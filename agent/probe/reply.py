@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from agent.probe.go_quoting import quoted_bytes, quoted_list
 from agent.probe.targets import canonical, has_token
-from agent.quoting import quoted_bytes, quoted_list
 
 HEADER_LIMIT_BYTES = 10 * 2**20  # of all headers of a response, those of interim ones included
 LINE_BYTES = 64 * 2**10  # so much of a line is held at most; the rest is looked at and passed over

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.model import ProbeType, Result
+from agent.wire.model import ProbeType, Result
 
 
 @dataclass(frozen=True, slots=True)

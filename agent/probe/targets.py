@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from agent.model import Container, EnvVar, HttpGetAction
+from agent.probe.go_quoting import quoted
 from agent.probe.url import Url, UrlError, parse_url
-from agent.quoting import quoted
+from agent.wire.model import Container, EnvVar, HttpGetAction
 from component.text import expand
 
 VERSION = "1.36"

@@ -1,7 +1,7 @@
 """The tcpSocket handler, as pkg/probe/tcp: a connection that can be opened is a success."""
 
 from agent.probe.dial import Deadline, DialError, connect
-from agent.probe.outcome import HandlerResult, Outcome
+from agent.probe.result import HandlerResult, Outcome
 from agent.probe.targets import join_host_port
 
 

@@ -8,7 +8,7 @@ import re
 import string
 from dataclasses import dataclass, replace
 
-from agent.quoting import quoted_bytes
+from agent.probe.go_quoting import quoted_bytes
 
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-_.~")
 # What is not escaped in each part of a URL, beside the unreserved.

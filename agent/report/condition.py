@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.ration import Ration
+from agent.processes.rate_limit import RateLimit
 from agent.wire.condition import (
     REASON_STARTING,
     REASON_TERMINATING,
@@ -132,7 +132,7 @@ class ConditionPublisher:
         self._retry_due_at = not_before
         self._replied_at = -math.inf  # monotonic
         self._backoff = RETRY
-        self._changes = Ration(CHANGES, CHANGE_S)
+        self._changes = RateLimit(CHANGES, CHANGE_S)
         self.gone = False
         self.silenced = False  # the other agent speaks for this pod
         self.writes = 0

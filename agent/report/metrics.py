@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from agent.histogram import Histogram
 from agent.report.server import Page
+from agent.wire.histogram import Histogram
 
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from agent.model import ProbeType, Result
 from agent.probe.streak import Kept, KeptResults, Streak
 from agent.processes.proc import boot_id, seconds_since_boot
-from agent.store.sealed import seal, unseal
-from agent.store.whole import WholeFile
-from agent.store.wire import LONGEST_S
+from agent.store.atomic_file import AtomicFile
+from agent.store.check_states_format import LONGEST_S
+from agent.store.checksummed import seal, unseal
+from agent.wire.model import ProbeType, Result
 from component.loop import Loop
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class ResultsFile:
         boot: Callable[[], str] = boot_id,
         since_boot: Callable[[], float] = seconds_since_boot,
     ) -> None:
-        self._file = WholeFile(path, "results of probes are")
+        self._file = AtomicFile(path, "results of probes are")
         self._kept = kept
         self._boot = boot
         self._since_boot = since_boot

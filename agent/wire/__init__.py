@@ -1,4 +1,4 @@
-"""Kubernetes JSON to `agent.model` and back.
+"""Kubernetes JSON to `agent.wire.model` and back.
 
     pod        Pod: spec and metadata, read only
     manifest   of a static pod: read, with its name, uid and annotations

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from agent import model
+from agent.wire import model
 from kube.contract import NAMESPACE_NODE_LEASE
 from kube.times import format_micro_time
 

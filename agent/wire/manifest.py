@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from agent.model import Pod, PodStatus, RestartPolicy
 from agent.wire.documents import DocumentError, document
+from agent.wire.model import Pod, PodStatus, RestartPolicy
 from agent.wire.pod import (
     ANNOTATION_CONFIG_HASH,
     ANNOTATION_CONFIG_MIRROR,

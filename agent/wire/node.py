@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from agent import model
-from agent.placement import Taint
+from agent.wire import model
+from agent.wire.placement_model import Taint
 from kube.contract import CONDITION_READY
 from kube.objects import BareMeta, Condition
 from kube.times import format_time, parse_time

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from agent.placement import NodeRequirement, NodeTerm, Placement, Toleration
+from agent.wire.placement_model import NodeRequirement, NodeTerm, Placement, Toleration
 from agent.wire.status import Int32
 
 Amounts = dict[str, str | int | float]

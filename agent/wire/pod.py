@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from agent import model
+from agent.wire import model
 from agent.wire.placement import PlacementSpec, Resources, placement, resources
 from agent.wire.status import Int32, Int64, parse_status
 from kube.objects import ObjectMeta

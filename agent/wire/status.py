@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from agent import model
+from agent.wire import model
 from kube.times import format_time, parse_time
 
 Json = dict[str, Any]

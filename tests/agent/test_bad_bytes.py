@@ -9,19 +9,19 @@ import pytest
 
 from agent.checks.builtin.kernel_log import _kept
 from agent.identity.token import BoundToken
-from agent.node.lease import LeaseKeeper
+from agent.kubelet.node.lease import LeaseKeeper
+from agent.kubelet.runtime.process import ProcessRuntime
 from agent.opinion.kubelet import KubeletWatch, PortAnswer
 from agent.report.condition import ConditionPublisher
-from agent.runtime.base import RuntimePod
-from agent.runtime.process import ProcessRuntime
-from agent.store.granted import GrantedFile
+from agent.store.granted_resources import GrantedResources
+from agent.wire.containers import RuntimePod
 from kube.client import Dated
 from kube.errors import CredentialsInvalid, MalformedReply
 from kube.listing import ListerWatcher
 from kube.objects import UNREADABLE
+from tests.agent.kubelet.runtime.test_process import CIDR
 from tests.agent.opinion.test_pods import PodObject
 from tests.agent.report.test_condition import TRUE
-from tests.agent.runtime.test_process import CIDR
 from tools.kit.clock import Clock
 
 DEEP = b"[" * 100_000
@@ -163,7 +163,7 @@ def test_an_instance_that_cannot_be_told_of_is_passed_over(
 @pytest.mark.parametrize(
     ("name", "read", "expected"),
     [
-        pytest.param("granted", lambda path: GrantedFile(path).of("u"), None, id="what pods were granted"),
+        pytest.param("granted", lambda path: GrantedResources(path).of("u"), None, id="what pods were granted"),
         pytest.param(
             "position", lambda path: _kept(str(path), "b").sequence, -1, id="how far the kernel's log was read"
         ),

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from agent.node.lease import LeaseKeeper
-from agent.node.registration import NodeReporter
-from agent.runtime.base import ContainerPhase, StartError
-from agent.runtime.process import ProcessRuntime
+from agent.kubelet.node.lease import LeaseKeeper
+from agent.kubelet.node.registration import NodeReporter
+from agent.kubelet.runtime.base import StartError
+from agent.kubelet.runtime.process import ProcessRuntime
+from agent.wire.containers import ContainerPhase
 from component.lifecycle import StartFailed
 from kube.client import Client
-from tests.agent.node.test_facts import FACTS
-from tests.agent.runtime.test_process import CIDR, POD, shell
+from tests.agent.kubelet.node.test_facts import FACTS
+from tests.agent.kubelet.runtime.test_process import CIDR, POD, shell
 from tools.fakes.api_server import FakeApiServer
 from tools.kit.clock import Clock
 from tools.kit.waiting import wait_until

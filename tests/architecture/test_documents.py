@@ -103,7 +103,7 @@ def listed(line: str) -> set[str]:
 
 
 def documented_rooms() -> dict[str, str]:
-    """By path, as "agent/probe" or "agent/model": what the picture of the rooms says of it."""
+    """By path, as "agent/probe" or "agent/wire/model": what the picture of the rooms says of it."""
     picture = re.sub(r"\n {10,}", " ", section("Rooms").split("```")[1])  # a long line goes on in the next
     rooms: dict[str, str] = {}
     top = ""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.prober import decide
-from tests.agent.status import test_phase
+from agent.kubelet.prober import decide
+from tests.agent.kubelet.status import test_phase
 from tests.architecture import parity
 from tests.architecture.parity import ids
 

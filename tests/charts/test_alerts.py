@@ -13,7 +13,7 @@ import yaml
 
 from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
-from agent.checks.said import Said
+from agent.checks.last_failures import Said
 from agent.modes.pod import families
 from agent.report.metrics import metrics_page
 from agent.settings import parse as agent_settings

@@ -8,7 +8,7 @@ import msgspec
 
 from component.settings import Section
 
-for module in ("agent.settings", "agent.node_settings", "agent.checks.catalogue", "extender.config.settings"):
+for module in ("agent.settings", "agent.opinion.settings", "agent.checks.catalogue", "extender.config.settings"):
     importlib.import_module(module)
 
 

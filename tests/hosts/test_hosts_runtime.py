@@ -10,10 +10,10 @@ import pytest
 
 from agent.cri.base import CONTAINERD_SOCKET, NETWORK_READY, RUNTIME_READY, CriError, Trouble
 from agent.cri.connect import connect
-from agent.pleg.cache import Cache
-from agent.pleg.generator import EventGenerator
-from agent.runtime.base import ContainerPhase
-from agent.semantics import Semantics
+from agent.kubelet.pleg.cache import Cache
+from agent.kubelet.pleg.generator import EventGenerator
+from agent.wire.containers import ContainerPhase
+from agent.wire.semantics import Semantics
 from kube.times import format_time
 from tests.hosts.waiting import wait_for, wait_until
 

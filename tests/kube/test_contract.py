@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.status import conditions
+from agent.kubelet.status import conditions
 from agent.wire import condition
 from extender.config import settings as extender_settings
 from extender.outlets import kick

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.node.facts import amount
-from agent.node.machine import resources
-from tests.agent.plugins.test_client import Server as PluginServer
+from agent.kubelet.node.facts import amount
+from agent.kubelet.node.machine import resources
+from tests.agent.kubelet.plugins.test_client import Server as PluginServer
 from tools.bench.agent.kubelet import health_server
 from tools.kit.pid import find_processes
 from tools.kit.programs import fetch

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 import yaml
 
-from agent.node_settings import HealthPodsSection
+from agent.opinion.settings import HealthPodsSection
 from extender.config import settings as extender_settings
 from extender.config.gates import HealthPods
 from tests.playbooks.rendering import ADMIN_SERVER, extender_yaml, objects, plain, render

@@ -252,7 +252,9 @@ def test_what_a_user_may_get_wrong_is_one_line(agent: Agent, tmp_path: Path) -> 
     agent.settings["moode"] = "pod"
     file = str(agent.write())
     keys = "mode, listen, log, kubernetes, profile, checks, stateFile, condition, kubelet, node"
-    assert (2, f"readygate-agent: {file}: line 20: moode: unknown key, allowed: {keys}\n") == agent.run("--config", file)
+    assert (2, f"readygate-agent: {file}: line 20: moode: unknown key, allowed: {keys}\n") == agent.run(
+        "--config", file
+    )
     del agent.settings["moode"]
     agent.settings["condition"] = {"publish": True, "podName": "p", "podNamespace": "n", "podUID": "u"}
     agent.settings["kubernetes"] = {"kubeconfig": str(tmp_path / "none")}

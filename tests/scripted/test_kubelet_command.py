@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.agent.runtime.test_process import marked
+from tests.agent.kubelet.runtime.test_process import marked
 from tools.fakes.api_server import FakeApiServer
 from tools.kit.ports import free_port
 from tools.kit.programs import Program

@@ -80,7 +80,7 @@ def api():
 
 @pytest.fixture
 def node(api, tmp_path, monkeypatch):
-    monkeypatch.setattr("agent.prober.worker.jitter", lambda *_: 0.0)  # up to a period before each first probe
+    monkeypatch.setattr("agent.kubelet.prober.worker.jitter", lambda *_: 0.0)  # up to a period before each first probe
     node = Node(api, tmp_path)
     lifecycle.start_all(node.services)
     yield node

@@ -23,5 +23,5 @@
     judge     the agent beside answers that are known: what looks for a planted error
     __main__  the command
 
-What differs on purpose is a field of `agent.semantics.Semantics`, off here, never an exception in the comparison.
+What differs on purpose is a field of `agent.wire.semantics.Semantics`, off here, never an exception in the comparison.
 """

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any
 
-from agent.semantics import V1_16, Semantics
+from agent.wire.semantics import V1_16, Semantics
 from tools.differential.kubelet import OLD_GATES, Kubelet, gates_of
 from tools.differential.shrink import Differs, shrunk
 from tools.differential.target import Answers, History, Target

@@ -9,21 +9,25 @@ from tools.differential.planted_error import Planted
 
 _HTTP, _REPLY, _URL, _TLS = "probe/http.py", "probe/reply.py", "probe/url.py", "probe/tls.py"
 _TCP, _DIAL, _EXEC, _TARGETS = "probe/tcp.py", "probe/dial.py", "probe/exec.py", "probe/targets.py"
-_GRPC, _BACKOFF, _ENVIRONMENT = "probe/grpc.py", "pods/backoff.py", "runtime/environment.py"
-_LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
-_WORLD, _PLUGINS, _HANDLERS = "plugins/world.py", "plugins/manager.py", "plugins/handlers.py"
-_FOUND, _PRESSURE, _RESERVED = "node/found.py", "node/pressure.py", "node/reserved.py"
-_READINESS = "cri/readiness.py"
-_DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
-_ACTIONS, _ENDING = "pods/actions.py", "pods/ending.py"
-_EVENTS, _RELIST, _CACHE = "pleg/events.py", "pleg/relist.py", "pleg/cache.py"
-_CHANNEL = "pleg/channel.py"
-_RESIZE = "status/resize.py"
-_CORRELATE, _IMAGES = "events/correlate.py", "cri/images.py"
+_GRPC, _BACKOFF, _ENVIRONMENT = "probe/grpc.py", "kubelet/pods/backoff.py", "kubelet/runtime/environment.py"
+_LEASE, _FACTS, _REPORTS = "kubelet/node/lease.py", "kubelet/node/facts.py", "kubelet/node/registration.py"
+_WORLD, _PLUGINS, _HANDLERS = (
+    "kubelet/plugins/desired_state.py",
+    "kubelet/plugins/manager.py",
+    "kubelet/plugins/handlers.py",
+)
+_FOUND, _PRESSURE, _RESERVED = "kubelet/node/observed.py", "kubelet/node/pressure.py", "kubelet/node/reserved.py"
+_READINESS = "kubelet/runtime/readiness.py"
+_DECIDE, _MANAGER, _PROBER = "kubelet/prober/decide.py", "kubelet/prober/manager.py", "kubelet/prober/prober.py"
+_ACTIONS, _ENDING = "kubelet/pods/actions.py", "kubelet/pods/ending.py"
+_EVENTS, _RELIST, _CACHE = "kubelet/pleg/events.py", "kubelet/pleg/relist.py", "kubelet/pleg/cache.py"
+_CHANNEL = "kubelet/pleg/channel.py"
+_RESIZE = "kubelet/status/resize.py"
+_CORRELATE, _IMAGES = "kubelet/events/correlate.py", "kubelet/runtime/images.py"
 _GO_JSON, _NETWORKS = "checks/go_json.py", "checks/networks.py"
-_REFERENCES, _CONVERT = "cri/references.py", "cri/convert.py"
-_TERMINATION, _PHASE = "status/termination.py", "status/phase.py"
-_GENERATE, _MERGE, _KEPT = "status/generate.py", "status/merge.py", "status/manager.py"
+_REFERENCES, _CONVERT = "kubelet/runtime/image_names.py", "cri/convert.py"
+_TERMINATION, _PHASE = "kubelet/status/termination.py", "kubelet/status/phase.py"
+_GENERATE, _MERGE, _KEPT = "kubelet/status/generate.py", "kubelet/status/merge.py", "kubelet/status/manager.py"
 ERRORS = (
     Planted("actions", _ACTIONS, "MIN_GRACE_S = 2.0", "MIN_GRACE_S = 1.0"),
     Planted(
@@ -54,7 +58,7 @@ ERRORS = (
     Planted("backoff", _BACKOFF, "_Entry(min(INITIAL_S, limit_s), monotonic)", "_Entry(INITIAL_S, monotonic)"),
     Planted("backoff", _BACKOFF, "min(entry.delay_s * 2, limit_s)", "entry.delay_s * 2"),
     Planted("backoff", _BACKOFF, "            entry.updated_at = monotonic\n", ""),
-    Planted("backoff", "pods/starts.py", "if remaining_s <= 0:", "if remaining_s < 0:"),
+    Planted("backoff", "kubelet/pods/starts.py", "if remaining_s <= 0:", "if remaining_s < 0:"),
     Planted("grpc", _GRPC, "if answer is None:", "if False:"),
     Planted("grpc", _GRPC, "if answer.status == messages", "if answer.status <= messages"),
     Planted("grpc", _GRPC, "HealthCheckRequest(service=service)", "HealthCheckRequest()"),
@@ -70,8 +74,8 @@ ERRORS = (
     Planted("handlers", _TCP, "connect(_split(where, host), port,", "connect(host, port,"),
     Planted("handlers", _DIAL, "elif not is_domain_name(host) or _NUMBERS.fullmatch(host):", "elif False:"),
     Planted("handlers", _DIAL, 'if ipaddress.ip_address(host.partition("%")[0]) == _NOWHERE:', "if False:"),
-    Planted("eviction", "node/facts.py", "Fraction(math.ceil(Fraction(", "Fraction(math.floor(Fraction("),
-    Planted("eviction", "node/facts.py", "([0-9]*)\\.?", "([0-9]+)\\.?"),
+    Planted("eviction", "kubelet/node/facts.py", "Fraction(math.ceil(Fraction(", "Fraction(math.floor(Fraction("),
+    Planted("eviction", "kubelet/node/facts.py", "([0-9]*)\\.?", "([0-9]+)\\.?"),
     Planted("eviction", _PRESSURE, "needed > observed.available", "needed >= observed.available"),
     Planted("eviction", _PRESSURE, "monotonic - at >= t.grace_s", "monotonic - at > t.grace_s"),
     Planted("eviction", _PRESSURE, "monotonic - at < transition_s", "monotonic - at <= transition_s"),
@@ -109,9 +113,9 @@ ERRORS = (
     Planted("pleg", _RELIST, "        self._cache.observe(uid, monotonic)\n", ""),
     Planted("pleg", _CACHE, "time > monotonic for time in times", "time >= monotonic for time in times"),
     Planted("pleg", _CACHE, "entry.modified > monotonic", "entry.modified >= monotonic"),
-    Planted("pleg", "pleg/generator.py", "asked_at > listed_at", "asked_at >= listed_at"),
-    Planted("pleg", "pleg/generator.py", "MOST_REQUESTS = 200", "MOST_REQUESTS = 201"),
-    Planted("pleg", "pleg/evented.py", "            return 0\n", "            pass\n"),
+    Planted("pleg", "kubelet/pleg/generator.py", "asked_at > listed_at", "asked_at >= listed_at"),
+    Planted("pleg", "kubelet/pleg/generator.py", "MOST_REQUESTS = 200", "MOST_REQUESTS = 201"),
+    Planted("pleg", "kubelet/pleg/evented.py", "            return 0\n", "            pass\n"),
     Planted("pleg", _CHANNEL, "CAPACITY = 1000", "CAPACITY = 1001"),
     Planted("pleg", _CHANNEL, "if len(self._events) < self._capacity:", "if len(self._events) <= self._capacity:"),
     Planted("pleg", _CHANNEL, "return False", "self._events.popleft(); self._events.append(event); return False"),
@@ -155,11 +159,16 @@ ERRORS = (
         "if result is not None:\n            return result is Result.SUCCESS",
     ),
     Planted("prober", _PROBER, "ATTEMPTS = 3", "ATTEMPTS = 2"),
-    Planted("prober", "prober/results.py", "changed = self._results.get(container_id) is not result", "changed = True"),
+    Planted(
+        "prober",
+        "kubelet/prober/results.py",
+        "changed = self._results.get(container_id) is not result",
+        "changed = True",
+    ),
     Planted("prober", "probe/streak.py", "last: Result = Result.SUCCESS", "last: Result = Result.FAILURE"),
     Planted(
         "prober",
-        "status/restarts.py",
+        "kubelet/status/restarts.py",
         'rule.operator == "NotIn" and exit_code not in',
         'rule.operator == "NotIn" and exit_code in',
     ),
@@ -181,37 +190,42 @@ ERRORS = (
         "for variable in container.env if not variable.absent)",
         "for variable in container.env)",
     ),
-    Planted("starts", "quoting.py", "(c if c.isprintable() else _code(c))", "c"),
+    Planted("starts", "probe/go_quoting.py", "(c if c.isprintable() else _code(c))", "c"),
     Planted("starts", _ENVIRONMENT, "in sorted(pairs.items())", "in pairs.items()"),
     Planted("status", _GENERATE, "restart_count = max(restart_count, old.restart_count)", "pass"),
     Planted("status", _GENERATE, "is ContainerPhase.EXITED and newest.exit_code == 0", "is ContainerPhase.EXITED"),
     Planted("status", _GENERATE, "1 if pod.deletion_timestamp is None else 0", "1"),
     Planted("status", _GENERATE, "lost_containers_fail and not is_sidecar(container)", "lost_containers_fail"),
-    Planted("status", "runtime/base.py", "if not newest.ready or newest.host_network", "if newest.host_network"),
-    Planted("status", "runtime/base.py", "not self.sandboxes or not self.sandboxes[0].ready", "not self.sandboxes"),
-    Planted("status", "runtime/base.py", 'if c.sandbox_id in ("", self.sandboxes[0].id)', ""),
+    Planted("status", "wire/containers.py", "if not newest.ready or newest.host_network", "if newest.host_network"),
+    Planted("status", "wire/containers.py", "not self.sandboxes or not self.sandboxes[0].ready", "not self.sandboxes"),
+    Planted("status", "wire/containers.py", 'if c.sandbox_id in ("", self.sandboxes[0].id)', ""),
     Planted(
-        "status", "runtime/base.py", 'in ("", self.sandboxes[0].id)', "in {s.id for s in self.sandboxes if s.ready}"
+        "status", "wire/containers.py", 'in ("", self.sandboxes[0].id)', "in {s.id for s in self.sandboxes if s.ready}"
     ),
     Planted("status", _KEPT, "if status_uid is None:", "if False:"),
     Planted("status", _KEPT, "            pod = self._pods.mirror_of(pod)\n", "            pass\n"),
     Planted("status", _KEPT, "return pod.status if mirror is None else mirror.status", "return pod.status"),
     Planted("status", _MERGE, "    if pod.mirror:\n        return False\n", ""),
-    Planted("status", "pods/index.py", "self._resolved.get(uid, uid)", "uid"),
+    Planted("status", "kubelet/pods/index.py", "self._resolved.get(uid, uid)", "uid"),
     Planted("status", _GENERATE, "old.ephemeral_container_statuses", "()"),
-    Planted("status", "status/deadline.py", "left_s is not None and left_s <= 0", "left_s is not None and left_s < 0"),
+    Planted(
+        "status",
+        "kubelet/status/deadline.py",
+        "left_s is not None and left_s <= 0",
+        "left_s is not None and left_s < 0",
+    ),
     Planted("status", _GENERATE, "past_active_deadline(pod, old,", "past_active_deadline(pod, pod.status,"),
     Planted("status", _PHASE, "if status.started is not True:", "if status.started is False:"),
     Planted("status", _PHASE, "(counts.sidecar_pending and not initialized)", "counts.sidecar_pending"),
     Planted(
         "status",
-        "status/conditions.py",
+        "kubelet/status/conditions.py",
         "phase == PodPhase.SUCCEEDED and not unknown:\n        return build",
         "False:\n        return build",
     ),
     Planted(
         "status",
-        "status/restarting.py",
+        "kubelet/status/restarting.py",
         "newest is None or newest.phase is not",
         "newest is not None and newest.phase is not",
     ),
@@ -223,7 +237,7 @@ ERRORS = (
     Planted(
         "status", _KEPT, "self._api_versions[pod.uid or uid] = kept.version", "self._api_versions[pod.uid or uid] = 0"
     ),
-    Planted("status", "status/patch.py", "patch.update(dict.fromkeys(old.keys() - new.keys()))", "pass"),
+    Planted("status", "kubelet/status/patch.py", "patch.update(dict.fromkeys(old.keys() - new.keys()))", "pass"),
     Planted("status", _RESIZE, "reason if reason == REASON_INFEASIBLE else REASON_DEFERRED", "reason"),
     Planted("status", _RESIZE, "before.observed_generation) != (reason, generation)", "0) != (reason, 0)"),
     Planted("status", _RESIZE, "        generation = before.observed_generation\n", ""),
@@ -340,7 +354,9 @@ ERRORS = (
     Planted("status", _TERMINATION, " and s.exit_code == 0 for s in (last", " for s in (last"),
     Planted("status", _TERMINATION, "for s in (last.last_state, last.state))", "for s in (last.state,))"),
     Planted("status", _MERGE, "message.encode()[:limit_bytes]", "message.encode()[: limit_bytes - 1]"),
-    Planted("status", "status/conditions.py", "if statuses is None and pod.init_containers:", "if statuses is None:"),
+    Planted(
+        "status", "kubelet/status/conditions.py", "if statuses is None and pod.init_containers:", "if statuses is None:"
+    ),
     Planted("status", _PHASE, "counts.waiting += 1\n    else:\n        counts.unknown += 1", "counts.waiting += 1"),
     Planted("http", _HTTP, "REDIRECTS = (301, 302, 303, 307, 308)", "REDIRECTS = (301, 302, 307, 308)"),
     Planted("http", _HTTP, "REDIRECT_LIMIT = 10", "REDIRECT_LIMIT = 11"),
@@ -360,7 +376,7 @@ ERRORS = (
     Planted("http", _TLS, 'host.rstrip(".")', "host"),
     Planted("http", _TLS, "ssl.TLSVersion.TLSv1_2", "ssl.TLSVersion.TLSv1_1"),
     Planted("http", _TLS, "ECDHE+AES+SHA1:", "ECDHE+AES+SHA1:AES128-GCM-SHA256:"),
-    Planted("http", "quoting.py", "[{' '.join(map(quoted_bytes, texts))}]", "{list(texts)}"),
+    Planted("http", "probe/go_quoting.py", "[{' '.join(map(quoted_bytes, texts))}]", "{list(texts)}"),
     Planted("http", _HTTP, "Get {quoted_bytes(url)}: {cause}", "Get '{url}': {cause}"),
     Planted("http", _HTTP, "_failure(current.url.without_password(), e)", "_failure(str(current.url), e)"),
     Planted("http", _HTTP, "_failure(current.url.without_password(), why)", "_failure(location, why)"),

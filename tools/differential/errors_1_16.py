@@ -2,12 +2,12 @@
 
 from tools.differential.planted_error import Planted
 
-_DECIDE, _MANAGER = "prober/decide.py", "prober/manager.py"
-_CONDITIONS, _MERGE, _PHASE = "status/conditions.py", "status/merge.py", "status/phase.py"
-_GENERATE, _WORKER, _TICKER = "status/generate.py", "prober/worker.py", "probe/ticker.py"
-_EVENTS, _RELIST, _CACHE = "pleg/events.py", "pleg/relist.py", "pleg/cache.py"
-_FACTS, _FOUND, _REPORTS = "node/facts.py", "node/found.py", "node/registration.py"
-_INDEX, _SOURCE, _MIRRORS = "pods/index.py", "pods/source.py", "pods/mirrors.py"
+_DECIDE, _MANAGER = "kubelet/prober/decide.py", "kubelet/prober/manager.py"
+_CONDITIONS, _MERGE, _PHASE = "kubelet/status/conditions.py", "kubelet/status/merge.py", "kubelet/status/phase.py"
+_GENERATE, _WORKER, _TICKER = "kubelet/status/generate.py", "kubelet/prober/worker.py", "probe/ticker.py"
+_EVENTS, _RELIST, _CACHE = "kubelet/pleg/events.py", "kubelet/pleg/relist.py", "kubelet/pleg/cache.py"
+_FACTS, _FOUND, _REPORTS = "kubelet/node/facts.py", "kubelet/node/observed.py", "kubelet/node/registration.py"
+_INDEX, _SOURCE, _MIRRORS = "kubelet/pods/index.py", "kubelet/pods/source.py", "kubelet/pods/mirrors.py"
 _PROBER, _STATUS = "prober-1.16", "status-1.16"
 
 OLD = (
@@ -87,8 +87,10 @@ OLD = (
     Planted(_STATUS, _MERGE, "if not semantics.compares_gone_conditions:", "if False:"),
     Planted(_STATUS, _MERGE, " or not semantics.deletes_by_phase", ""),
     Planted(_STATUS, _MERGE, "semantics.phase_ends_readiness\n        and", ""),
-    Planted(_STATUS, "status/manager.py", "sends_empty=self._semantics.sends_empty_patches", "sends_empty=False"),
-    Planted(_STATUS, "status/termination.py", "if not semantics.lost_containers_fail:", "if False:"),
+    Planted(
+        _STATUS, "kubelet/status/manager.py", "sends_empty=self._semantics.sends_empty_patches", "sends_empty=False"
+    ),
+    Planted(_STATUS, "kubelet/status/termination.py", "if not semantics.lost_containers_fail:", "if False:"),
     Planted(
         _STATUS,
         _PHASE,

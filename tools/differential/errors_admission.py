@@ -2,7 +2,7 @@
 
 from tools.differential.planted_error import Planted
 
-_ADMISSION, _FITTING, _REQUESTS = "pods/admission.py", "pods/fitting.py", "pods/requests.py"
+_ADMISSION, _FITTING, _REQUESTS = "kubelet/pods/admission.py", "kubelet/pods/node_fit.py", "kubelet/pods/requests.py"
 ADMISSION = (
     Planted("admission", _ADMISSION, "pod.host_network and not pod.host_users", "pod.host_network"),
     Planted("admission", _ADMISSION, "if all_containers_could_restart(pod) else []", "if False else []"),

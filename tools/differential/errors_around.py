@@ -3,13 +3,13 @@ sources of pods."""
 
 from tools.differential.planted_error import Planted
 
-_WORKER, _MANAGER, _TICKER = "prober/worker.py", "prober/manager.py", "probe/ticker.py"
-_CONFIGS, _HOOKS = "cri/configs.py", "pods/hooks.py"
-_DOCUMENTS, _MANIFEST, _FOLDER = "wire/documents.py", "wire/manifest.py", "pods/folder.py"
-_INDEX, _SOURCE, _MIRRORS = "pods/index.py", "pods/source.py", "pods/mirrors.py"
-_INTAKE = "pods/intake.py"
+_WORKER, _MANAGER, _TICKER = "kubelet/prober/worker.py", "kubelet/prober/manager.py", "probe/ticker.py"
+_CONFIGS, _HOOKS = "kubelet/runtime/cri_configs.py", "kubelet/pods/hooks.py"
+_DOCUMENTS, _MANIFEST, _FOLDER = "wire/documents.py", "wire/manifest.py", "kubelet/pods/manifest_folder.py"
+_INDEX, _SOURCE, _MIRRORS = "kubelet/pods/index.py", "kubelet/pods/source.py", "kubelet/pods/mirrors.py"
+_INTAKE = "kubelet/pods/admission_order.py"
 AROUND = (
-    Planted("intake", "pods/source.py", "replace(new, status=old.status) != old", "new != old"),
+    Planted("intake", "kubelet/pods/source.py", "replace(new, status=old.status) != old", "new != old"),
     Planted("intake", _INTAKE, "if not is_terminal(pod.status.phase):  #", "if not is_to_end(pod):  #"),
     Planted("intake", _INTAKE, "if pod is None or not state.takes_room or", "if not state.takes_room or"),
     Planted("intake", _INTAKE, "if state.refused and is_to_end(pod) and", "if False and"),
@@ -17,7 +17,7 @@ AROUND = (
     Planted("intake", _INTAKE, "or not is_terminal(pod.status.phase)\n", "or True\n"),
     Planted(
         "intake",
-        "pods/housekeeping.py",
+        "kubelet/pods/housekeeping.py",
         "if pod is not None and pod.deletion_timestamp is not None and",
         "if False and",
     ),
@@ -48,7 +48,7 @@ AROUND = (
     Planted("loops", _WORKER, "while not self._stopped:", "while True:"),
     Planted("loops", _MANAGER, "if self._workers.get(key) is worker:", "if False:"),
     Planted("loops", _MANAGER, "            worker.pod_ends()\n", "            pass\n"),
-    Planted("loops", "prober/prober.py", "                    _refuse(cut_off)  # meanwhile\n", ""),
+    Planted("loops", "kubelet/prober/prober.py", "                    _refuse(cut_off)  # meanwhile\n", ""),
     Planted("configs", _CONFIGS, "max((number + 1 for", "max((number for"),
     Planted("configs", _CONFIGS, "if number < _MOST_LOGS", "if number <= _MOST_LOGS"),
     Planted("configs", _CONFIGS, '.rstrip("-.")', '.rstrip("-")'),

@@ -2,8 +2,8 @@
 
 from tools.differential.planted_error import Planted
 
-_SYNC, _STATE, _BACKOFF = "pods/sync.py", "pods/state.py", "pods/backoff.py"
-_ENDING, _INTAKE, _HOUSE = "pods/ending.py", "pods/intake.py", "pods/housekeeping.py"
+_SYNC, _STATE, _BACKOFF = "kubelet/pods/sync.py", "kubelet/pods/state.py", "kubelet/pods/backoff.py"
+_ENDING, _INTAKE, _HOUSE = "kubelet/pods/ending.py", "kubelet/pods/admission_order.py", "kubelet/pods/housekeeping.py"
 WORKERS = (
     Planted("workers", _SYNC, "elif state.starts.errors != errors:", "elif False:"),
     Planted(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from agent.semantics import Semantics
+from agent.wire.semantics import Semantics
 from kube.times import parse_time
 from tools.differential.compare import BATCH, agents_answer, quiet, semantics_of
 from tools.differential.kubelet import GATES, Kubelet

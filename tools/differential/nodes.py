@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from agent.node.facts import ATTACHES
+from agent.kubelet.node.facts import ATTACHES
 from kube.times import format_time
 from tools.differential.worlds import maybe
 

@@ -5,7 +5,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agent.model import (
+from agent.kubelet.pods.source import PodTable
+from agent.kubelet.pods.state import Stage
+from agent.kubelet.pods.sync import PodLoop
+from agent.kubelet.runtime.base import StartError
+from agent.kubelet.status.manager import StatusManager
+from agent.processes.command import RuntimeUnavailable
+from agent.wire.containers import RuntimePod, Sandbox
+from agent.wire.model import (
     ContainerRunning,
     ContainerStatus,
     ContainerTerminated,
@@ -15,13 +22,7 @@ from agent.model import (
     Pod,
     PodStatus,
 )
-from agent.pods.source import PodTable
-from agent.pods.state import Stage
-from agent.pods.sync import PodLoop
-from agent.processes.command import RuntimeUnavailable
-from agent.runtime.base import RuntimePod, Sandbox, StartError
-from agent.semantics import Semantics
-from agent.status.manager import StatusManager
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.target import History
 from tools.differential.worlds import Json

@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
 from tools.differential.worlds import Json, maybe
 
 STATES = ("running", "running", "running", "exited", "exited", "created", "unknown")

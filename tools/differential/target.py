@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any, Protocol
 
-from agent.semantics import Semantics
+from agent.wire.semantics import Semantics
 
 History = Any
 """JSON. Times are seconds since the epoch."""

@@ -21,7 +21,7 @@ from typing import Any
 from google.protobuf import json_format
 from google.protobuf.message_factory import GetMessageClass
 
-from agent import rpc
+from agent.cri import rpc
 from agent.cri.api_pb2 import DESCRIPTOR
 from tools.fakes.cri_store import Refused, Store
 from tools.kit.child import Child

@@ -1,7 +1,7 @@
 """Lifecycle hooks for tests: each runs until the test ends it."""
 
-from agent.model import Container, LifecycleHook, Pod
-from agent.pods.hooks import Hook
+from agent.kubelet.pods.hooks import Hook
+from agent.wire.model import Container, LifecycleHook, Pod
 
 
 class FakeHooks:

@@ -1,7 +1,7 @@
 """Pods as last seen in the watch, for tests: uid -> pod."""
 
-from agent.model import Pod
-from agent.pods.index import PodIndex
+from agent.kubelet.pods.index import PodIndex
+from agent.wire.model import Pod
 
 
 class Pods(dict[str, Pod]):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent.model import ContainerRunning, ContainerStatus, ContainerTerminated, Pod, PodStatus
+from agent.wire.model import ContainerRunning, ContainerStatus, ContainerTerminated, Pod, PodStatus
 
 
 class FakeProber:

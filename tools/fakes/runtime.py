@@ -3,7 +3,7 @@
 import itertools
 from dataclasses import replace
 
-from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
 
 
 class FakeRuntime:

@@ -5,17 +5,17 @@ import json
 from pathlib import Path
 
 from agent import settings
-from agent.cri.readiness import Readiness
+from agent.kubelet.node.oom_watcher import OomWatcher
+from agent.kubelet.node.registration import NodeReporter
+from agent.kubelet.pleg.cache import Cache
+from agent.kubelet.pleg.generator import EventGenerator
+from agent.kubelet.pods.work_queue import WorkQueue
+from agent.kubelet.runtime.readiness import Readiness
 from agent.modes import kubelet
 from agent.modes.kubelet import Containers
-from agent.node.oom_watcher import OomWatcher
-from agent.node.registration import NodeReporter
-from agent.pleg.cache import Cache
-from agent.pleg.generator import EventGenerator
-from agent.pods.inbox import Inbox
 from agent.report.server import HealthServer
-from agent.semantics import Semantics
 from agent.settings import Kubelet, Settings
+from agent.wire.semantics import Semantics
 from component import lifecycle
 from component.lifecycle import Service
 from kube.auth import Connection
@@ -43,7 +43,7 @@ def settings_of(name: str, number: int, folder: Path, *, duration_s: int, update
 
 
 def _contain(number: int) -> kubelet.Contain:
-    def made(_node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
+    def made(_node: Kubelet, inbox: WorkQueue, semantics: Semantics) -> Containers:
         last = itertools.cycle(range(2, 255))
         runtime = VirtualRuntime(f"{block(number)}.1", lambda: f"{block(number)}.{next(last)}")
         events = EventGenerator(runtime, Cache(newest_wins=True), inbox.deliver, events_come=None, semantics=semantics)

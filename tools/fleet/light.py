@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from agent.node.facts import NodeFacts
-from agent.node.lease import LeaseKeeper
-from agent.node.registration import NodeReporter
+from agent.kubelet.node.facts import NodeFacts
+from agent.kubelet.node.lease import LeaseKeeper
+from agent.kubelet.node.registration import NodeReporter
 from kube.client import Client
 from tools.fleet.counting import Counts
 from tools.fleet.turns import Turns

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from agent.model import Container, Pod
 from agent.processes.command import Completed, RuntimeUnavailable
-from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.model import Container, Pod
 
 SUCCEEDED = Completed(0, b"", b"")
 KILLED = 137

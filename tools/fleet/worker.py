@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.modes.facts import node_facts
 from agent.modes.kubelet import semantics_of
+from agent.modes.node_facts import node_facts
 from component import logs
 from kube.auth import Connection
 from kube.client import Client

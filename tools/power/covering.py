@@ -31,7 +31,7 @@ SECTIONS = {
     "0-extender": ("tests/extender/",),
     "0-kube": ("tests/kube/", "tests/component/", "tests/contract/"),
     "0-checks": ("tests/agent/checks/",),
-    "0-probe": ("tests/agent/probe/", "tests/agent/prober/"),
+    "0-probe": ("tests/agent/probe/", "tests/agent/kubelet/prober/"),
     "0-agent": ("tests/agent/",),
     "0-cli": ("tests/cli/",),
     "0-tools": ("tests/tools/",),

@@ -16,5 +16,7 @@ EQUIVALENT = {
     (
         "kube/kubeconfig.py:KubeconfigCredentials._look:off by one:fa514b6c:2"
     ): "the numbers of a file that is not there only have to differ from those of one that is",
-    ("agent/pods/starts.py:Starter.abandon_hook:dropped statement:53604772:1"): "a pod that ends runs no more hooks",
+    (
+        "agent/kubelet/pods/starts.py:Starter.abandon_hook:dropped statement:53604772:1"
+    ): "a pod that ends runs no more hooks",
 }

@@ -36,12 +36,12 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from agent.checks.changes import Changes
-from agent.checks.contents import read_files
-from agent.checks.elsewhere import Elsewhere, NoAnswerError
+from agent.checks.file_contents import read_files
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
-from agent.keys import NonEmpty
+from agent.checks.subprocess_reader import Elsewhere, NoAnswerError
+from agent.kernel.inotify import FolderWatch
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 from kube.certificates import NoCertificateError, issuer, validity
 from kube.times import format_time
@@ -85,7 +85,7 @@ class Check:
         self._timeout_s = timeout_s
         self._wall = wall
         self._look = Elsewhere(read_files, settings.folder, settings.files, where=settings.folder)
-        self._changes = Changes([settings.folder])
+        self._changes = FolderWatch([settings.folder])
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED, HUNG, or UNKNOWN where none of the files can be read."""

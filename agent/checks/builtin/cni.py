@@ -31,12 +31,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agent.checks.changes import Changes
-from agent.checks.elsewhere import Elsewhere, NoAnswerError
 from agent.checks.executables import looked
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
-from agent.keys import NonEmpty
+from agent.checks.subprocess_reader import Elsewhere, NoAnswerError
+from agent.kernel.inotify import FolderWatch
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 DOC = (
@@ -69,7 +69,7 @@ class Check:
         own = (settings.default_network, settings.internal_loopback)
         words = (settings.runtime, settings.conf_dir, settings.bin_dirs, *own)
         self._look = Elsewhere(looked, *words, where=", ".join((settings.conf_dir, *settings.bin_dirs)))
-        self._changes = Changes((settings.conf_dir, *settings.bin_dirs))
+        self._changes = FolderWatch((settings.conf_dir, *settings.bin_dirs))
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED with the cause, HUNG, or UNKNOWN when files could not be looked at (rights, I/O)."""

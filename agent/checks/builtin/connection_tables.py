@@ -30,7 +30,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agent.checks.reading import (
+from agent.checks.kernel_files import (
     NEARLY_FULL_PERCENT,
     CannotLookError,
     NotThereError,
@@ -40,7 +40,7 @@ from agent.checks.reading import (
 )
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
-from agent.keys import NonEmpty
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 DOC = (

@@ -39,13 +39,13 @@ import msgspec
 from msgspec import Meta
 
 from agent.checks.rights import NO_RIGHTS
-from agent.checks.routes import Routes
 from agent.checks.state import CheckState, Finding
 from agent.checks.surroundings import Surroundings, dns_of
-from agent.keys import NonEmpty, Port
+from agent.kernel.netlink import RouteWatch
 from agent.probe.dns_message import ANSWERED, query_of, said_in
+from agent.probe.multiplex import READ, Talk, Wait, connect, family_of, is_ours, no_way, talk_all
 from agent.probe.targets import join_host_port
-from agent.probe.together import READ, Talk, Wait, connect, family_of, is_ours, no_way, talk_all
+from agent.wire.setting_types import NonEmpty, Port
 from component.settings import Section
 
 DOC = (
@@ -133,7 +133,7 @@ class Check:
     DOUBTS = True
 
     def __init__(self, settings: Settings, timeout_s: float) -> None:
-        self._routes = Routes()
+        self._routes = RouteWatch()
         self._settings = settings
         self._limit_s = USABLE * timeout_s
         self._had_it = False

@@ -7,7 +7,7 @@ from msgspec import Meta
 from agent.checks.rights import NO_RIGHTS
 from agent.checks.state import CheckState, Finding
 from agent.probe.exec import outcome_of
-from agent.probe.outcome import HandlerResult
+from agent.probe.result import HandlerResult
 from agent.processes.command import ExecTimeout, RuntimeUnavailable
 from agent.processes.single import SingleCommand, StillThere
 from component.settings import Section

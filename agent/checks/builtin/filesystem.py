@@ -51,12 +51,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agent.checks import nameless
+from agent.checks import tempfile_script
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
-from agent.keys import NonEmpty
 from agent.processes.command import ExecTimeout, RuntimeUnavailable
 from agent.processes.single import SingleCommand, StillThere, python_command
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 DOC = "a file can be made, written, flushed and removed on each of the mounts"
@@ -73,7 +73,7 @@ _Percent = Annotated[int, Meta(ge=1, le=100, description="a whole number, 1 to 1
 # A line as each path begins, one as it ends: what was going on when it hung is known. Told are pairs, a path and that
 # as JSON: to import `json` would cost a process as much as its start.
 SCRIPT = (
-    nameless.SCRIPT
+    tempfile_script.SCRIPT
     + """
 import sys, time
 def say(text):

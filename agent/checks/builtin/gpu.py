@@ -28,9 +28,9 @@ from msgspec import Meta
 
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
-from agent.keys import NonEmpty
 from agent.processes.command import ExecTimeout, RuntimeUnavailable
 from agent.processes.single import SingleCommand, StillThere, python_command
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 DOC = "the driver has all accelerators that are on the PCI bus, and as many are there as are expected"

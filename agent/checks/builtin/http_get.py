@@ -6,11 +6,11 @@ from msgspec import Meta
 
 from agent.checks.rights import NO_RIGHTS
 from agent.checks.state import CheckState, Finding, finding_of
-from agent.keys import NonEmpty, Port
-from agent.model import Container, HttpGetAction
 from agent.probe.http import http_get
-from agent.probe.outcome import HandlerError
+from agent.probe.result import HandlerError
 from agent.probe.targets import HttpRequest, TargetError, http_request
+from agent.wire.model import Container, HttpGetAction
+from agent.wire.setting_types import NonEmpty, Port
 from component.settings import Section
 
 DOC = "a response of 200 to 399 comes with its whole body; asked without a proxy and without TLS verification"

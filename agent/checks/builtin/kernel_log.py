@@ -120,18 +120,18 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from agent import kmsg
 from agent.checks import own_classes
 from agent.checks.block_devices import Devices, Places, mounts_of, places_of, with_present
+from agent.checks.kernel_files import NEARLY_FULL_PERCENT, CannotLookError, text_of, tracked_connections
 from agent.checks.kernel_lines import CLASSES, GATE, NOTE, WARN, ClassName, Trouble, called_over
 from agent.checks.kernel_troubles import Classes, Key, Known, after, holds, stays, with_classes
 from agent.checks.own_classes import PATTERNS_LIMIT, PatternSection, Severity
-from agent.checks.reading import NEARLY_FULL_PERCENT, CannotLookError, text_of, tracked_connections
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.checks.sysfs import block_names, devices_in
-from agent.keys import NonEmpty
-from agent.kmsg import KERNEL, RECORD_BYTES, Record, records_in
+from agent.kernel import kmsg
+from agent.kernel.kmsg import KERNEL, RECORD_BYTES, Record, records_in
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 from kube.objects import UNREADABLE
 

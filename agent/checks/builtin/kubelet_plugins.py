@@ -19,13 +19,13 @@ The folder is read by a child process: where its mount hangs, that child is kill
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from agent.checks.elsewhere import Elsewhere, NoAnswerError, Patience
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
+from agent.checks.subprocess_reader import Elsewhere, NoAnswerError, Patience
 from agent.cri.base import Trouble
-from agent.keys import NonEmpty
-from agent.plugins.base import PluginError, PluginInfo
-from agent.plugins.found import names_of_sockets
+from agent.kubelet.plugins.base import PluginError, PluginInfo
+from agent.kubelet.plugins.sockets import names_of_sockets
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 from component.text import one_line
 
@@ -110,7 +110,7 @@ def _full(info: PluginInfo) -> str:
 
 def _ask(sockets: Iterable[str], within_s: float) -> Answers:
     try:
-        from agent.plugins.client import ask_all  # late: gRPC is large
+        from agent.kubelet.plugins.client import ask_all  # late: gRPC is large
     except ImportError as e:
         raise PluginError(Trouble.NO_PACKAGES, e) from None
     return ask_all(sockets, within_s)

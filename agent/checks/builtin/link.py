@@ -48,11 +48,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from agent.checks.elsewhere import Elsewhere, NoAnswerError
 from agent.checks.ports import ports_in
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
-from agent.keys import NonEmpty
+from agent.checks.subprocess_reader import Elsewhere, NoAnswerError
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 DOC = "network ports have a link, are fast enough, do not flap, and have few errors; in the host's network namespace"

@@ -33,15 +33,15 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from agent.checks.contents import names_and_owners_in, owners_in
-from agent.checks.elsewhere import Elsewhere, NoAnswerError, Patience
 from agent.checks.executables import pod_network
+from agent.checks.file_contents import names_and_owners_in, owners_in
 from agent.checks.networks import BrokenError
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
+from agent.checks.subprocess_reader import Elsewhere, NoAnswerError, Patience
 from agent.cri.base import CriError, Reader
-from agent.keys import NonEmpty
 from agent.processes.command import RuntimeUnavailable
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 DOC = "enough addresses are free for new pods, where `host-local` gives them out"

@@ -73,11 +73,11 @@ from agent.checks.peer_verdict import Answer, Leg, Probe, Seen, Way, judge
 from agent.checks.peers import PEERS, Peer, choosers, chosen, further, turn_of
 from agent.checks.pod_legs import Outcome, Target, try_all
 from agent.checks.rights import Rights
-from agent.checks.routes import Routes
 from agent.checks.state import CheckState, Finding
 from agent.checks.surroundings import NoPodNetwork, Surroundings, dns_of
-from agent.keys import NonEmpty, Port
+from agent.kernel.netlink import RouteWatch
 from agent.probe.targets import is_address
+from agent.wire.setting_types import NonEmpty, Port
 from component.settings import Section
 from kube import contract
 
@@ -126,7 +126,7 @@ class Check:
         self._limit_s = USABLE * timeout_s
         self._monotonic = monotonic
         self._began = monotonic()
-        self._routes = Routes()
+        self._routes = RouteWatch()
         self._runs = 0
         self._is_unvisited = False  # for a minute, though others should have come
         self._doubt_since: float | None = None

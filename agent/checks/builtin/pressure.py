@@ -33,14 +33,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agent.checks import nameless
+from agent.checks import tempfile_script
 from agent.checks.cgroups import group_of_pods
-from agent.checks.reading import CannotLookError, NotThereError, number_of, text_of
+from agent.checks.kernel_files import CannotLookError, NotThereError, number_of, text_of
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
-from agent.keys import NonEmpty
 from agent.processes.command import ExecTimeout, RuntimeUnavailable
 from agent.processes.single import SingleCommand, StillThere, python_command
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 DOC = "nobody stands still for want of a disk, and threads, threads of pods and open files are not used up"
@@ -57,7 +57,7 @@ THINGS: tuple[Thing, ...] = ("io", "memory", "cpu", "threads", "podThreads", "fi
 _Percent = Annotated[int, Meta(ge=1, le=100, description="a whole number, 1 to 100")]
 
 _SYNC = (
-    nameless.SCRIPT
+    tempfile_script.SCRIPT
     + """
 import sys, time
 until = time.monotonic() + float(sys.argv[3])

@@ -20,9 +20,9 @@ import msgspec
 
 from agent.checks.rights import NO_RIGHTS
 from agent.checks.state import CheckState, Finding, Severity
-from agent.keys import NonEmpty, Port
 from agent.probe.reply import Reader, ReplyError, read_at_most, read_head
 from agent.wire.condition import REASON_STARTING
+from agent.wire.setting_types import NonEmpty, Port
 from component.settings import Section
 
 DOC = "the agent with more rights beside this one says that its checks pass"

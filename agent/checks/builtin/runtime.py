@@ -34,10 +34,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from agent.checks.elsewhere import Elsewhere, NoAnswerError
 from agent.checks.executables import network_name
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
+from agent.checks.subprocess_reader import Elsewhere, NoAnswerError
 from agent.cri.base import (
     CONTAINERD_SOCKET,
     NETWORK_READY,
@@ -48,9 +48,9 @@ from agent.cri.base import (
     Trouble,
     Version,
 )
-from agent.keys import NonEmpty
 from agent.processes.command import RuntimeUnavailable
-from agent.runtime.base import RuntimePod
+from agent.wire.containers import RuntimePod
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 DOC = "the container runtime answers each call in time, and says that it and its network are ready"

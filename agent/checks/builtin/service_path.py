@@ -38,11 +38,11 @@ from msgspec import Meta
 
 from agent.checks import proxy_health
 from agent.checks.rights import Rights
-from agent.checks.routes import Routes
 from agent.checks.state import CheckState, Finding
-from agent.keys import NonEmpty, Port
+from agent.kernel.netlink import RouteWatch
+from agent.probe.multiplex import READ, WRITE, Talk, Wait, connect, family_of, is_ours, no_way, talk_all
 from agent.probe.targets import is_address, join_host_port
-from agent.probe.together import READ, WRITE, Talk, Wait, connect, family_of, is_ours, no_way, talk_all
+from agent.wire.setting_types import NonEmpty, Port
 from component.settings import Section
 
 DOC = (
@@ -120,7 +120,7 @@ class Check:
         from agent.probe.tls import tls_context  # late, as ssl; and here, so that no look pays for it out of its time
 
         tls_context()
-        self._routes = Routes()
+        self._routes = RouteWatch()
         self._limit_s = USABLE * timeout_s
         self._settings = settings
         self._monotonic = monotonic

@@ -45,7 +45,7 @@ from agent.checks.dbus_messages import Value
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.checks.system_bus import BusError, Property, SystemBus
-from agent.keys import NonEmpty
+from agent.wire.setting_types import NonEmpty
 from component.settings import Section
 
 DOC = "the units of systemd are active, and are not restarted again and again"

@@ -2,8 +2,8 @@
 
 from agent.checks.rights import NO_RIGHTS
 from agent.checks.state import Finding, finding_of
-from agent.keys import NonEmpty, Port
 from agent.probe.tcp import tcp_connect
+from agent.wire.setting_types import NonEmpty, Port
 from component.settings import Section
 
 DOC = "a TCP connection can be opened"

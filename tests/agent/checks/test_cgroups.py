@@ -6,7 +6,7 @@ import pytest
 
 from agent.checks import cgroups
 from agent.checks.cgroups import group_of_pods
-from agent.checks.reading import CannotLookError, NotThereError
+from agent.checks.kernel_files import CannotLookError, NotThereError
 from tools.kit.cases import cases
 
 CONTAINER = "0123456789abcdef" * 4

@@ -15,7 +15,7 @@ import pytest
 from agent.checks.catalogue import check_spec
 from agent.checks.state import CheckState
 from agent.checks.surroundings import OpenSocket, Surroundings
-from agent.modes.surroundings import own_sockets
+from agent.modes.pod_network import own_sockets
 from agent.settings import parse
 from agent.wire.network_policy import NetworkPolicy
 from kube.errors import Forbidden, KubeError, TooManyRequests

@@ -15,13 +15,13 @@ from agent.checks.builtin import tcp_socket
 from agent.checks.catalogue import CheckSpec, Kind, check_section, check_spec
 from agent.checks.engine import LATE_S, LINE_S, LINES, TURN_S, CheckEngine, _says_the_same
 from agent.checks.health import NodeHealth
+from agent.checks.schedule import slot
 from agent.checks.state import CheckState, CheckStatus, Finding, Severity, Thresholds
-from agent.checks.turns import slot
-from agent.model import Result
 from agent.probe.streak import Streak
 from agent.probe.ticker import Ticker
 from agent.processes import command
 from agent.processes.proc import start_ticks
+from agent.wire.model import Result
 from tools.kit.clock import Clock
 from tools.kit.waiting import wait_until
 

@@ -16,17 +16,17 @@ import pytest
 
 from agent import settings
 from agent.checks.catalogue import KINDS, check_spec
-from agent.checks.changes import Changes
 from agent.checks.engine import CheckEngine
-from agent.checks.events import Events
-from agent.checks.routes import Routes
+from agent.checks.kernel_events import KernelEvents
 from agent.checks.state import CheckState, Finding, Severity
 from agent.checks.surroundings import Surroundings
-from agent.model import ProbeType
-from agent.prober.manager import ProberManager
-from agent.prober.results import Results
-from agent.semantics import Semantics
+from agent.kernel.inotify import FolderWatch
+from agent.kernel.netlink import RouteWatch
+from agent.kubelet.prober.manager import ProberManager
+from agent.kubelet.prober.results import Results
+from agent.wire.model import ProbeType
 from agent.wire.pod import parse_pod
+from agent.wire.semantics import Semantics
 from tests.agent.checks.builtin import (
     test_certificates,
     test_connection_tables,
@@ -341,8 +341,8 @@ def test_each_kind_is_tried_here() -> None:
 
 def test_the_news_of_the_kernel_are_read_by_one_descriptor(tmp_path: Path) -> None:
     """Routes and folders: each look follows what it finds, again and again."""
-    folder, clock, events = tmp_path / "folder", Clock(0.0), Events()
-    changes, routes = Changes((str(folder),)), Routes()
+    folder, clock, events = tmp_path / "folder", Clock(0.0), KernelEvents()
+    changes, routes = FolderWatch((str(folder),)), RouteWatch()
 
     def turn() -> None:
         folder.mkdir() if not folder.exists() else folder.rmdir()

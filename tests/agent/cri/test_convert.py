@@ -16,8 +16,8 @@ from agent.cri.convert import (
     status_of,
     version_of,
 )
-from agent.model import NodeRuntimeHandler
-from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.model import NodeRuntimeHandler
 from tools.kit.cases import cases
 
 S = 1_000_000_000

@@ -10,12 +10,12 @@ from agent.cri.base import CriError, Reader
 from agent.cri.connect import connect
 from agent.cri.convert import event_of
 from agent.cri.events import RuntimeEvents
-from agent.pleg.cache import Cache
-from agent.pleg.events import PodEvent
-from agent.pleg.generator import EventGenerator
-from agent.pleg.relist import EVENTED, GENERIC
-from agent.runtime.base import ContainerEvent, EventKind
-from agent.semantics import Semantics
+from agent.kubelet.pleg.cache import Cache
+from agent.kubelet.pleg.events import PodEvent
+from agent.kubelet.pleg.generator import EventGenerator
+from agent.kubelet.pleg.relist import EVENTED, GENERIC
+from agent.wire.containers import ContainerEvent, EventKind
+from agent.wire.semantics import Semantics
 from tools.fakes.cri import Runtime
 from tools.kit.waiting import wait_until
 

@@ -13,9 +13,9 @@ import sys
 import agent.__main__, agent.modes.kubelet, agent.modes.pod, kube.client
 from agent import rpc
 from agent.cri.connect import connect
-from agent.pleg.cache import Cache
-from agent.pleg.relist import Relist
-from agent.runtime.base import RuntimePod
+from agent.kubelet.pleg.cache import Cache
+from agent.kubelet.pleg.relist import Relist
+from agent.kubelet.runtime.base import RuntimePod
 
 class Listed:  # a look at each pod would measure the fake
     def __init__(self, list_pods):

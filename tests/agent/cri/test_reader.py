@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from agent import rpc
+from agent.cri import rpc
 from agent.cri.base import CriError, Reader, Trouble
 from agent.cri.connect import connect
 from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
-from agent.runtime.base import ContainerPhase, RuntimePod
+from agent.wire.containers import ContainerPhase, RuntimePod
 from tools.fakes.cri import Runtime
 from tools.kit.waiting import wait_until
 

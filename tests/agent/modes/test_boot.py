@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agent import boot, settings
+from agent import settings
 from agent.checks.state import CheckStatus, Severity
-from agent.model import Pod
-from agent.modes import node, pod
+from agent.modes import node, pod, start_delay
 from agent.opinion.kubelet import KubeletWatch
 from agent.opinion.pods import HealthPodSource
 from agent.report.condition import ConditionPublisher
 from agent.report.heartbeat import Heartbeat
+from agent.wire.model import Pod
 from component.lifecycle import Service
 from kube.reflector import Reflector
 from tests.scripted.tls import make_authority
@@ -25,7 +25,7 @@ NOW, PAUSE_S = 1e9, 3.0
 
 @pytest.fixture(autouse=True)
 def booted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boot, "first_pause_s", lambda _up_s, _random, is_first: PAUSE_S * is_first)
+    monkeypatch.setattr(start_delay, "first_pause_s", lambda _up_s, _random, is_first: PAUSE_S * is_first)
     monkeypatch.setattr("time.monotonic", Clock(NOW))
 
 

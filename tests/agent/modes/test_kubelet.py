@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from agent import settings
-from agent.model import Container, ExecAction, PodStatus, Probe, ProbeType, Result
+from agent.kubelet.pleg.cache import Cache
+from agent.kubelet.pleg.generator import EventGenerator
+from agent.kubelet.prober.manager import ProberManager
+from agent.kubelet.runtime.process import ProcessRuntime
 from agent.modes import kubelet
-from agent.pleg.cache import Cache
-from agent.pleg.generator import EventGenerator
-from agent.probe.outcome import ProbeErrored
-from agent.prober.manager import ProberManager
+from agent.probe.result import ProbeErrored
 from agent.processes.command import Completed, ExecTimeout
-from agent.runtime.process import ProcessRuntime
-from agent.semantics import Semantics
+from agent.wire.model import Container, ExecAction, PodStatus, Probe, ProbeType, Result
+from agent.wire.semantics import Semantics
 from kube.auth import Connection, NoToken
-from tests.agent.pleg.builders import ScriptedRuntime, made
-from tests.agent.status.builders import make_pod
+from tests.agent.kubelet.pleg.builders import ScriptedRuntime, made
+from tests.agent.kubelet.status.builders import make_pod
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from agent.cri.base import CriError, Trouble
-from agent.model import Pod, PodStatus
 from agent.opinion.containers import ContainerStates, executed
 from agent.opinion.verdict import closing
 from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
-from agent.runtime.base import ContainerEvent, ContainerPhase, EventKind, RuntimeContainer, RuntimePod
-from tests.agent.status.builders import make_pod, running
+from agent.wire.containers import ContainerEvent, ContainerPhase, EventKind, RuntimeContainer, RuntimePod
+from agent.wire.model import Pod, PodStatus
+from tests.agent.kubelet.status.builders import make_pod, running
 from tools.kit.clock import Clock
 
 RUNNING, EXITED = ContainerPhase.RUNNING, ContainerPhase.EXITED

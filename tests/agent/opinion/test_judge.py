@@ -9,16 +9,16 @@ import pytest
 
 from agent.checks.health import node_health
 from agent.checks.state import CheckState, CheckStatus, Severity
-from agent.model import Container, ExecAction, HttpGetAction, Pod, PodStatus, Probe, Result
-from agent.opinion.counting import Counting, Entry, counting_of
+from agent.opinion.checks_per_pod import ChecksPerPod, Entry, counting_of
 from agent.opinion.judge import Facts, Judge
 from agent.opinion.selection import Chosen, HealthPods
 from agent.opinion.verdict import Finding, readyz
 from agent.report.condition import Condition
-from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
-from agent.semantics import Semantics
 from agent.wire.condition import ANNOTATION_SPEAKER
-from tests.agent.status.builders import NOW, condition, make_pod, running
+from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod
+from agent.wire.model import Container, ExecAction, HttpGetAction, Pod, PodStatus, Probe, Result
+from agent.wire.semantics import Semantics
+from tests.agent.kubelet.status.builders import NOW, condition, make_pod, running
 from tools.kit.cases import cases
 from tools.kit.clock import Clock
 
@@ -52,7 +52,7 @@ class Scene:
         self.kubelet_known = True
         self.judge = self.made()
 
-    def made(self, counting: Callable[[], Counting] | None = None) -> Judge:
+    def made(self, counting: Callable[[], ChecksPerPod] | None = None) -> Judge:
         facts = Facts(
             lambda key: self.results.get(key),
             lambda: self.checks,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from agent.model import Container, ExecAction, Probe, Result
+from agent.wire.model import Container, ExecAction, Probe, Result
+from tests.agent.kubelet.status.builders import make_pod, running
 from tests.agent.opinion.test_judge import CLOSED, OPEN, PROBE, Scene, told_before
-from tests.agent.status.builders import make_pod, running
 
 COMMAND = Probe(ExecAction(("true",)), period_s=5, failure_threshold=2, timeout_s=1)
 

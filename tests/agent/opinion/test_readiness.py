@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from agent.model import Container, ContainerStatus, ExecAction, HttpGetAction, Pod, PodStatus, Probe, Result
 from agent.opinion.readiness import Opinion, Word, opinion_of, told
 from agent.opinion.selection import budget_s, probed
-from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
-from agent.semantics import Semantics
-from tests.agent.status.builders import NOW, condition, exited, make_pod, running, sidecar, waiting
+from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod
+from agent.wire.model import Container, ContainerStatus, ExecAction, HttpGetAction, Pod, PodStatus, Probe, Result
+from agent.wire.semantics import Semantics
+from tests.agent.kubelet.status.builders import NOW, condition, exited, make_pod, running, sidecar, waiting
 
 HTTP = Probe(HttpGetAction(80), period_s=5, failure_threshold=2, timeout_s=1)
 EXEC = Probe(ExecAction(("true",)), period_s=10)

@@ -10,10 +10,10 @@ import pytest
 from google.protobuf.json_format import ParseDict
 
 from agent.cri.base import Trouble
+from agent.cri.rpc import load
 from agent.podsapi.api_pb2 import ListPodsResponse, Pod
 from agent.podsapi.base import PodsApiError
 from agent.podsapi.client import Client
-from agent.rpc import load
 
 grpc = load("grpc")[0]
 POD = ParseDict({"metadata": {"name": "p", "uid": "u"}}, Pod()).SerializeToString()

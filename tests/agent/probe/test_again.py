@@ -2,10 +2,10 @@
 
 import pytest
 
-from agent.model import Container, HttpGetAction
 from agent.probe import dial
 from agent.probe.http import _plan
 from agent.probe.targets import HttpRequest, http_request
+from agent.wire.model import Container, HttpGetAction
 
 
 def request(**fields: object) -> HttpRequest:

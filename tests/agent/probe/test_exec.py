@@ -3,7 +3,7 @@
 import pytest
 
 from agent.probe.exec import exec_command
-from agent.probe.outcome import HandlerError, HandlerResult, Outcome
+from agent.probe.result import HandlerError, HandlerResult, Outcome
 from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
 
 SUCCESS, FAILURE = HandlerResult.SUCCESS, HandlerResult.FAILURE

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from agent import rpc
+from agent.cri import rpc
 from agent.probe.grpc import grpc_check
-from agent.probe.outcome import HandlerError, HandlerResult, Outcome
+from agent.probe.result import HandlerError, HandlerResult, Outcome
 from agent.processes.command import run_command
 from tools.differential.scripted import Script, Scripted
 from tools.kit.waiting import wait_for, wait_until

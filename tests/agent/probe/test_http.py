@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.model import Container, HttpGetAction
 from agent.probe import tls
 from agent.probe.http import http_get
-from agent.probe.outcome import HandlerError, HandlerResult, Outcome
+from agent.probe.result import HandlerError, HandlerResult, Outcome
 from agent.probe.targets import TargetError, http_request
+from agent.wire.model import Container, HttpGetAction
 from tests.agent.probe.http_target import Answer, Call, Target, self_signed
 from tools.kit.cases import cases
 

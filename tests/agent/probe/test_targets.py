@@ -2,7 +2,6 @@
 
 import pytest
 
-from agent.model import Container, ContainerPort, EnvVar, HttpGetAction
 from agent.probe.targets import (
     TargetError,
     expand_command,
@@ -11,6 +10,7 @@ from agent.probe.targets import (
     http_request,
     resolve_port,
 )
+from agent.wire.model import Container, ContainerPort, EnvVar, HttpGetAction
 
 POD_IP = "10.0.0.9"
 CONTAINER = Container("c", ports=(ContainerPort(93, "found"), ContainerPort(8080, "foo")))

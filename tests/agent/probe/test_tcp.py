@@ -8,7 +8,7 @@ import pytest
 
 from agent.probe import dial, names
 from agent.probe.names import Names
-from agent.probe.outcome import HandlerResult, Outcome
+from agent.probe.result import HandlerResult, Outcome
 from agent.probe.tcp import tcp_connect
 
 FAILURE = HandlerResult.FAILURE

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.model import Container, HttpGetAction
 from agent.probe import http, tls
 from agent.probe.dial import Deadline
-from agent.probe.outcome import HandlerResult
+from agent.probe.result import HandlerResult
 from agent.probe.targets import http_request
+from agent.wire.model import Container, HttpGetAction
 from tests.agent.probe.http_target import Target, self_signed
 from tools.kit.cases import cases
 

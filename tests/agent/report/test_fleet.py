@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from agent.boot import SPREAD_S, first_pause_s
+from agent.modes.start_delay import SPREAD_S, first_pause_s
 from agent.report.condition import Condition, ConditionPublisher
 from kube import contract, errors
 from tools.kit.clock import Clock

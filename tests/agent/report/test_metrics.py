@@ -1,7 +1,7 @@
 """The page for Prometheus."""
 
-from agent.histogram import Histogram
 from agent.report.metrics import Family, metrics_page
+from agent.wire.histogram import Histogram
 
 
 def test_a_histogram_counts_by_upper_bounds_each_with_those_below() -> None:

@@ -7,9 +7,9 @@ from zlib import crc32
 
 import pytest
 
-from agent.model import ProbeType, Result
 from agent.probe.streak import Kept, Streak
 from agent.store.results import ResultsFile
+from agent.wire.model import ProbeType, Result
 from tools.kit.clock import Clock
 
 KEPT = {

@@ -11,7 +11,7 @@ import pytest
 from agent.checks.catalogue import CheckSpec
 from agent.checks.engine import CheckEngine
 from agent.checks.state import CheckState, Finding, Thresholds
-from agent.store.file import StateFile
+from agent.store.check_states import StateFile
 from tools.kit.clock import Clock
 
 PASSED, FAILED = Finding(CheckState.PASSED), Finding(CheckState.FAILED, "gone")

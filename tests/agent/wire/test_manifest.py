@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from agent.model import PodPhase
 from agent.wire.documents import DocumentError, document
 from agent.wire.manifest import TOLERATION, ManifestError, uid_of
+from agent.wire.model import PodPhase
 from tests.agent.wire.manifests import made, manifest
 
 YAML = b"""

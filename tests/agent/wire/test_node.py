@@ -7,10 +7,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from agent.model import LeaseSpec, Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
-from agent.placement import Taint
 from agent.wire.lease import new_lease, parse_lease, renewed_lease
+from agent.wire.model import LeaseSpec, Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
 from agent.wire.node import parse_node, registration_patch, status_patch, write_node
+from agent.wire.placement_model import Taint
 
 NOW = 1_700_000_000.25
 STATUS = NodeStatus(

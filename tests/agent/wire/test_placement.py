@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent.model import ContainerPort
-from agent.placement import NodeRequirement, NodeTerm, Placement, Toleration
+from agent.wire.model import ContainerPort
+from agent.wire.placement_model import NodeRequirement, NodeTerm, Placement, Toleration
 from agent.wire.pod import parse_pod
 
 

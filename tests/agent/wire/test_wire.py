@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from agent import model
+from agent.wire import model
 from agent.wire.pod import parse_pod
 from agent.wire.status import parse_status, write_status
 from kube.times import format_micro_time, format_time, parse_time

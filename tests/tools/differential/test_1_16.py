@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from agent.semantics import V1_16
+from agent.wire.semantics import V1_16
 from tools.differential import worlds
 from tools.differential.build import cut
 from tools.differential.compare import drawn_batch, semantics_of

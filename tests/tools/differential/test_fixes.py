@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.semantics import Semantics
+from agent.wire.semantics import Semantics
 from tools.differential import fixes
 from tools.differential.compare import agents_answer, quiet, semantics_of
 from tools.differential.fixes import FIXES, Fix

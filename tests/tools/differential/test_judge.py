@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from agent.semantics import Semantics
+from agent.wire.semantics import Semantics
 from tools.differential.compare import AGAIN, FORGIVEN, compare, differs_again, drawn_batch, too_many
 from tools.differential.judge import NONE, Batch, batch_line, first_difference
 from tools.differential.kubelet import GATES

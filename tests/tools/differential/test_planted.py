@@ -76,7 +76,7 @@ class OneStrange:
 )
 def test_how_many_histories_an_error_needs_is_told(monkeypatch, strange: int, histories: int | None) -> None:
     monkeypatch.setattr(planted, "MOST", 2 * BATCH)
-    harmless = Planted("lease", "node/lease.py", "FIRST_PAUSE_S = 0.2\n", "FIRST_PAUSE_S = 0.20\n")
+    harmless = Planted("lease", "kubelet/node/lease.py", "FIRST_PAUSE_S = 0.2\n", "FIRST_PAUSE_S = 0.20\n")
     assert histories == planted.found(harmless, OneStrange(strange))
 
 
@@ -101,5 +101,5 @@ class Late(OneStrange):
 def test_what_a_network_made_late_ends_no_search(monkeypatch, times: int, histories: int | None) -> None:
     monkeypatch.setattr(planted, "MOST", BATCH)
     monkeypatch.setattr(planted, "BY_REAL_TIME", {"lease"})
-    harmless = Planted("lease", "node/lease.py", "FIRST_PAUSE_S = 0.2\n", "FIRST_PAUSE_S = 0.20\n")
+    harmless = Planted("lease", "kubelet/node/lease.py", "FIRST_PAUSE_S = 0.2\n", "FIRST_PAUSE_S = 0.20\n")
     assert histories == planted.found(harmless, Late(times))

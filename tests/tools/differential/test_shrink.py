@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.node.pressure import CONTAINER_SIGNALS
+from agent.kubelet.node.pressure import CONTAINER_SIGNALS
 from tools.differential.build import Copied, copy_package
 from tools.differential.compare import _cut_down, agents_answer, semantics_of
 from tools.differential.errors import ERRORS

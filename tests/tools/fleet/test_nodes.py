@@ -4,8 +4,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agent.modes.facts import node_facts
 from agent.modes.kubelet import semantics_of
+from agent.modes.node_facts import node_facts
 from kube.client import Client
 from tools.fakes.api_server import FakeApiServer
 from tools.fleet.full import FullNode, settings_of

@@ -7,7 +7,7 @@ import sys
 from concurrent import futures
 from typing import Any
 
-from agent import rpc
+from agent.cri import rpc
 
 grpc, messages, stubs = rpc.load("grpc", "grpc_health.v1.health_pb2", "grpc_health.v1.health_pb2_grpc")
 

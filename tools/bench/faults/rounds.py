@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from agent.ration import Ration
+from agent.processes.rate_limit import RateLimit
 from agent.report.condition import CHANGE_S, CHANGES
 from extender.policy.reasons import REASONS
 from tests.hosts.deployment.probing import PODS, pod
@@ -91,7 +91,7 @@ class Player:
     ) -> None:
         self._hosts, self._api, self._watch, self._faults, self._words = hosts, api, watch, faults, words
         self._number = 0
-        self._writes = {name: Ration(CHANGES, CHANGE_S) for name in hosts.names}
+        self._writes = {name: RateLimit(CHANGES, CHANGE_S) for name in hosts.names}
         self.told_all()  # a start is told, too
         self._lock = threading.Lock()
         self._over = False

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.agent.status.test_phase import ROWS
+from tests.agent.kubelet.status.test_phase import ROWS
 from tools.differential.target import History
 from tools.differential.worlds import ODD_TIMES, START, Json
 

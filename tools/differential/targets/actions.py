@@ -9,14 +9,14 @@ from random import Random
 
 import msgspec
 
-from agent.events.event import Event
-from agent.model import Pod, PodStatus, Result
-from agent.pods.actions import Inputs, Kill, pod_actions, waits_for
-from agent.pods.ending import Ender, PodEnds
-from agent.pods.hooks import Hook
-from agent.runtime.base import ContainerPhase, RuntimePod
-from agent.semantics import Semantics
+from agent.kubelet.events.event import Event
+from agent.kubelet.pods.actions import Inputs, Kill, pod_actions, waits_for
+from agent.kubelet.pods.ending import Ender, PodEnds
+from agent.kubelet.pods.hooks import Hook
+from agent.wire.containers import ContainerPhase, RuntimePod
+from agent.wire.model import Pod, PodStatus, Result
 from agent.wire.pod import parse_pod
+from agent.wire.semantics import Semantics
 from agent.wire.status import parse_status
 from tools.differential import worlds
 from tools.differential.runtimes import draw_runtime, runtime_pod

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from agent.model import Pod
-from agent.pods.admission import refusal
-from agent.semantics import Semantics
+from agent.kubelet.pods.admission import refusal
+from agent.wire.model import Pod
 from agent.wire.node import parse_node
 from agent.wire.pod import ANNOTATION_CONFIG_SOURCE, parse_pod
+from agent.wire.semantics import Semantics
 from tools.differential.target import Answers, History
 from tools.differential.worlds import maybe
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from agent.pods.starts import PodStarts, Starter
-from agent.runtime.base import ContainerPhase, RuntimeContainer
-from agent.semantics import Semantics
+from agent.kubelet.pods.starts import PodStarts, Starter
+from agent.wire.containers import ContainerPhase, RuntimeContainer
 from agent.wire.pod import parse_pod
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.target import Answers, History
 from tools.differential.worlds import maybe

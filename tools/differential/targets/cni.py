@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.checks.go_json import decoded
 from agent.checks.networks import BrokenError, network_in
-from agent.semantics import Semantics
+from agent.wire.semantics import Semantics
 from tools.differential.target import Answers, History
 from tools.differential.worlds import maybe
 

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 from google.protobuf.json_format import MessageToDict
 
-from agent.cri.configs import container_config, restarts_by_logs, sandbox_config
 from agent.cri.convert import ANNOTATION_RESTART_COUNT, LABEL_OWNER
-from agent.semantics import Semantics
+from agent.kubelet.runtime.cri_configs import container_config, restarts_by_logs, sandbox_config
 from agent.wire.pod import parse_pod
+from agent.wire.semantics import Semantics
 from tools.differential.target import Answers, History
 from tools.differential.worlds import Json, maybe
 

@@ -3,8 +3,8 @@ of the manager of resource claims, on random texts."""
 
 from random import Random
 
-from agent.plugins.handlers import DraHandler, highest_version, is_extended_resource
-from agent.semantics import Semantics
+from agent.kubelet.plugins.handlers import DraHandler, highest_version, is_extended_resource
+from agent.wire.semantics import Semantics
 from tools.differential.target import Answers, History
 from tools.differential.worlds import maybe
 

@@ -5,9 +5,9 @@ history moves. Of ten texts that are alike upstream forgets any one, the agent t
 from random import Random
 from typing import Any
 
-from agent.events.correlate import Correlator
-from agent.events.event import NORMAL, WARNING, About, Event
-from agent.semantics import Semantics
+from agent.kubelet.events.correlate import Correlator
+from agent.kubelet.events.event import NORMAL, WARNING, About, Event
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.target import Answers, History
 from tools.differential.worlds import maybe

@@ -2,8 +2,8 @@
 
 from random import Random
 
-from agent.node.facts import PRESSURES
-from agent.node.pressure import (
+from agent.kubelet.node.facts import PRESSURES
+from agent.kubelet.node.pressure import (
     CONDITIONS,
     CONTAINER_SIGNALS,
     PIDS,
@@ -14,7 +14,7 @@ from agent.node.pressure import (
     looked,
     thresholds_of,
 )
-from agent.semantics import Semantics
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.target import Answers, History
 from tools.differential.worlds import Json, maybe

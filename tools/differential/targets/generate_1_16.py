@@ -8,7 +8,7 @@ starts in pods that are being deleted, and terminal phases that were kept and no
 from random import Random
 from typing import Any
 
-from agent.semantics import Semantics
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.runtimes import draw_runtime
 from tools.differential.target import Answers, History

@@ -7,7 +7,7 @@ from random import Random
 from struct import pack
 from urllib.parse import quote
 
-from agent.semantics import Semantics
+from agent.wire.semantics import Semantics
 from tools.differential.scripted import Script, Scripted
 from tools.differential.target import Answers, History
 from tools.differential.targets.handlers import LATE_S, HandlersTarget

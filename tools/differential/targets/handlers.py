@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 
-from agent.model import Container, Pod, ProbeType
+from agent.kubelet.prober.prober import Prober
 from agent.probe import names
 from agent.probe.names import look_up
-from agent.probe.outcome import ProbeErrored
-from agent.prober.prober import Prober
+from agent.probe.result import ProbeErrored
 from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
-from agent.semantics import Semantics
+from agent.wire.model import Container, Pod, ProbeType
 from agent.wire.pod import parse_pod
+from agent.wire.semantics import Semantics
 from tools.differential import loopback
 from tools.differential.target import Answers, History
 from tools.differential.targets.prober import WORDS

@@ -12,12 +12,12 @@ from unittest.mock import patch
 
 import msgspec
 
-from agent.model import LifecycleHook
-from agent.pods.hooks import Hook, HookFailed, Hooks
+from agent.kubelet.pods.hooks import Hook, HookFailed, Hooks
 from agent.probe import http as handler
 from agent.processes.command import Completed, RuntimeUnavailable
-from agent.semantics import Semantics
+from agent.wire.model import LifecycleHook
 from agent.wire.pod import parse_pod
+from agent.wire.semantics import Semantics
 from tools.differential.servers import Network
 from tools.differential.target import Answers, History
 from tools.differential.targets.handlers import OUTPUTS, WORDS_OF_COMMANDS

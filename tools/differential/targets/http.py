@@ -9,13 +9,13 @@ from unittest.mock import patch
 
 import msgspec
 
-from agent.model import Container
 from agent.probe import http as handler
-from agent.probe.outcome import HandlerError
 from agent.probe.reply import SHOWN
+from agent.probe.result import HandlerError
 from agent.probe.targets import TargetError, http_request
-from agent.semantics import Semantics
+from agent.wire.model import Container
 from agent.wire.pod import _action, _HttpGet, _Probe
+from agent.wire.semantics import Semantics
 from tools.differential.places import HOSTS, LOCATIONS, PATHS, TLS_HOSTS, composed
 from tools.differential.servers import KINDS, Network
 from tools.differential.target import Answers, History

@@ -7,9 +7,9 @@ from typing import Any
 
 from agent.cri.base import CriError, Trouble
 from agent.cri.calls import Calls
-from agent.cri.images import ALWAYS, NEVER, Images
-from agent.runtime.base import StartError
-from agent.semantics import Semantics
+from agent.kubelet.runtime.base import StartError
+from agent.kubelet.runtime.images import ALWAYS, NEVER, Images
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.target import Answers, History
 from tools.differential.worlds import maybe

@@ -6,16 +6,16 @@ from typing import Any
 
 import msgspec
 
-from agent.model import Node, NodeStatus, PodPhase
-from agent.pods.inbox import Inbox
-from agent.pods.source import PodTable
-from agent.pods.state import Stage
-from agent.pods.sync import PodLoop
-from agent.semantics import Semantics
-from agent.status.conditions import is_terminal
-from agent.status.generate import Host
-from agent.status.manager import StatusManager
+from agent.kubelet.pods.source import PodTable
+from agent.kubelet.pods.state import Stage
+from agent.kubelet.pods.sync import PodLoop
+from agent.kubelet.pods.work_queue import WorkQueue
+from agent.kubelet.status.conditions import is_terminal
+from agent.kubelet.status.generate import Host
+from agent.kubelet.status.manager import StatusManager
+from agent.wire.model import Node, NodeStatus, PodPhase
 from agent.wire.pod import PodObject
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.target import Answers, History
 from tools.differential.worlds import Json, maybe, text_time
@@ -63,7 +63,7 @@ class _Scene:
         self._made = 0
         self._node = Node(name="n", status=NodeStatus(allocatable={"pods": str(capacity)}))
         clock = Clock(worlds.START)
-        self._inbox = Inbox()
+        self._inbox = WorkQueue()
         self._table = PodTable(self._inbox.put, semantics)
         self._runtime = FakeRuntime(clock)
         client: Any = None  # nothing is written

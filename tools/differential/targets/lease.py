@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from agent.node.lease import LeaseKeeper
-from agent.semantics import Semantics
+from agent.kubelet.node.lease import LeaseKeeper
+from agent.wire.semantics import Semantics
 from kube import errors, paths
 from kube.contract import NAMESPACE_NODE_LEASE
 from kube.times import format_micro_time

@@ -10,13 +10,13 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from agent.model import ProbeType, ProbeUpdate
+from agent.kubelet.prober import manager as manager_module
+from agent.kubelet.prober import worker as worker_module
+from agent.kubelet.prober.prober import Prober
 from agent.probe.exec import timeouts_are_no_failures
-from agent.prober import manager as manager_module
-from agent.prober import worker as worker_module
-from agent.prober.prober import Prober
 from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
-from agent.semantics import Semantics
+from agent.wire.model import ProbeType, ProbeUpdate
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.target import Answers, History
 from tools.differential.targets.prober import NAMES, WORDS, Scene, changed

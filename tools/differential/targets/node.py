@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 
 from agent.cri.base import RuntimeCondition, RuntimeStatus
-from agent.cri.readiness import Readiness, looked
-from agent.model import Image, NodeRuntimeHandler
-from agent.node.facts import NodeFacts, amount, in_order, other_causes
-from agent.node.found import NOTHING, Found
-from agent.node.machine import Machine, huge_pages
-from agent.node.outage import FAILURES
-from agent.node.pressure import thresholds_of
-from agent.node.registration import NodeReporter
-from agent.node.reserved import reservation
-from agent.placement import Taint
+from agent.kubelet.node.facts import NodeFacts, amount, in_order, other_causes
+from agent.kubelet.node.machine import Machine, huge_pages
+from agent.kubelet.node.observed import NOTHING, Observed
+from agent.kubelet.node.outage import FAILURES
+from agent.kubelet.node.pressure import thresholds_of
+from agent.kubelet.node.registration import NodeReporter
+from agent.kubelet.node.reserved import reservation
+from agent.kubelet.runtime.readiness import Readiness, looked
 from agent.processes.command import RuntimeUnavailable
-from agent.semantics import Semantics
+from agent.wire.model import Image, NodeRuntimeHandler
 from agent.wire.node import parse_node
+from agent.wire.placement_model import Taint
+from agent.wire.semantics import Semantics
 from kube import errors
 from kube.media_types import STRATEGIC_MERGE_PATCH
 from tools.differential import worlds
@@ -281,10 +281,10 @@ def capacity_of(history: History) -> dict[str, str]:
     return {**found, **({"ephemeral-storage": str(history["storage"])} if history["storage"] else {})}
 
 
-def _read_found(given: Any) -> Found:
+def _read_found(given: Any) -> Observed:
     if given is None:
         return NOTHING
-    return Found(
+    return Observed(
         tuple(Image(i["id"], i["size"], tuple(i["digests"]), tuple(i["tags"])) for i in given["images"]),
         tuple(NodeRuntimeHandler(h["name"], h["mounts"], h["users"]) for h in given["handlers"]),
         None if given["volumes"] is None else tuple(given["volumes"]),

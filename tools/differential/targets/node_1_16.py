@@ -7,10 +7,10 @@ system and processor that somebody else has changed, huge pages, the time betwee
 from random import Random
 from typing import Any
 
-from agent.node.facts import in_order
-from agent.node.pressure import thresholds_of
-from agent.node.reserved import reservation
-from agent.semantics import Semantics
+from agent.kubelet.node.facts import in_order
+from agent.kubelet.node.pressure import thresholds_of
+from agent.kubelet.node.reserved import reservation
+from agent.wire.semantics import Semantics
 from tools.differential.target import Answers, History
 from tools.differential.targets.node import NodeTarget, Scene, capacity_of
 from tools.differential.worlds import maybe

@@ -8,11 +8,11 @@ had no room for. Left out: the runtime's stream of events itself.
 from random import Random
 from typing import Any
 
-from agent.pleg.cache import Cache, Entry
-from agent.pleg.channel import EventChannel
-from agent.pleg.generator import EventGenerator
-from agent.runtime.base import ContainerEvent, ContainerPhase, EventKind, RuntimeContainer, RuntimePod, Sandbox
-from agent.semantics import Semantics
+from agent.kubelet.pleg.cache import Cache, Entry
+from agent.kubelet.pleg.channel import EventChannel
+from agent.kubelet.pleg.generator import EventGenerator
+from agent.wire.containers import ContainerEvent, ContainerPhase, EventKind, RuntimeContainer, RuntimePod, Sandbox
+from agent.wire.semantics import Semantics
 from tools.differential.target import Answers, History
 from tools.differential.worlds import START, maybe
 

@@ -10,10 +10,10 @@ from random import Random
 from typing import Any
 
 from agent.cri.base import Trouble
-from agent.plugins.base import PluginError, PluginInfo
-from agent.plugins.found import Version
-from agent.plugins.manager import PluginManager
-from agent.semantics import Semantics
+from agent.kubelet.plugins.base import PluginError, PluginInfo
+from agent.kubelet.plugins.manager import PluginManager
+from agent.kubelet.plugins.sockets import Version
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.target import Answers, History
 from tools.differential.worlds import maybe

@@ -12,8 +12,8 @@ from agent.cri import api_pb2 as cri
 from agent.cri.base import CriError, Trouble
 from agent.cri.convert import newest_first
 from agent.cri.reader import CriReader
-from agent.runtime.base import RuntimePod
-from agent.semantics import Semantics
+from agent.wire.containers import RuntimePod
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.target import Answers, History
 from tools.differential.worlds import maybe

@@ -7,15 +7,15 @@ from unittest.mock import patch
 
 import msgspec
 
-from agent.model import Container, Pod, PodStatus, ProbeType, ProbeUpdate, Result
-from agent.probe.outcome import HandlerError, HandlerResult, Outcome
-from agent.prober import manager as manager_module
-from agent.prober.manager import ProberManager, WorkerKey
-from agent.prober.prober import Prober
-from agent.prober.results import Results
-from agent.prober.worker import Worker
-from agent.semantics import Semantics
+from agent.kubelet.prober import manager as manager_module
+from agent.kubelet.prober.manager import ProberManager, WorkerKey
+from agent.kubelet.prober.prober import Prober
+from agent.kubelet.prober.results import Results
+from agent.kubelet.prober.worker import Worker
+from agent.probe.result import HandlerError, HandlerResult, Outcome
+from agent.wire.model import Container, Pod, PodStatus, ProbeType, ProbeUpdate, Result
 from agent.wire.pod import parse_pod
+from agent.wire.semantics import Semantics
 from agent.wire.status import parse_status
 from tools.differential import worlds
 from tools.differential.target import Answers, History

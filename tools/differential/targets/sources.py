@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from agent.model import Node, Pod
-from agent.pods.folder import GONE_S, Folder
-from agent.pods.mirrors import RETRY_S, Mirrors
-from agent.pods.source import PodTable
-from agent.semantics import Semantics
+from agent.kubelet.pods.manifest_folder import GONE_S, Folder
+from agent.kubelet.pods.mirrors import RETRY_S, Mirrors
+from agent.kubelet.pods.source import PodTable
 from agent.wire.manifest import StaticPod
+from agent.wire.model import Node, Pod
 from agent.wire.pod import PodObject
+from agent.wire.semantics import Semantics
 from kube.errors import Conflict, KubeError, NotFound, ServerError
 from tools.differential import worlds
 from tools.differential.target import Answers, History

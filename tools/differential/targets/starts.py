@@ -5,10 +5,10 @@ from random import Random
 
 import msgspec
 
-from agent.runtime.base import StartError
-from agent.runtime.environment import Place, command_line, environment, variables
-from agent.semantics import Semantics
+from agent.kubelet.runtime.base import StartError
+from agent.kubelet.runtime.environment import Place, command_line, environment, variables
 from agent.wire.pod import parse_pod
+from agent.wire.semantics import Semantics
 from component.text import expand
 from tools.differential.target import Answers, History
 from tools.differential.worlds import Json, maybe

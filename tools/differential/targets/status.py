@@ -11,19 +11,17 @@ from typing import Any
 
 import msgspec
 
-from agent.model import ContainerWaiting, Pod, PodStatus
-from agent.pods.index import PodIndex
-from agent.semantics import Semantics
-from agent.status.conditions import (
+from agent.kubelet.pods.index import PodIndex
+from agent.kubelet.status.conditions import (
     containers_ready_condition,
     initialized_condition,
     need_to_reconcile_readiness,
     ready_condition,
 )
-from agent.status.generate import Host, Inputs, generate_status
-from agent.status.manager import StatusManager
-from agent.status.phase import pod_phase
-from agent.status.resize import (
+from agent.kubelet.status.generate import Host, Inputs, generate_status
+from agent.kubelet.status.manager import StatusManager
+from agent.kubelet.status.phase import pod_phase
+from agent.kubelet.status.resize import (
     NO_RESIZES,
     backfilled,
     of_generation,
@@ -32,7 +30,9 @@ from agent.status.resize import (
     without_pending,
     without_progress,
 )
+from agent.wire.model import ContainerWaiting, Pod, PodStatus
 from agent.wire.pod import parse_pod
+from agent.wire.semantics import Semantics
 from agent.wire.status import parse_status, write_status
 from kube.errors import KubeError, NotFound
 from tools.differential import worlds

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from agent.model import PodStatus
-from agent.semantics import Semantics
-from agent.status.conditions import containers_ready_condition, initialized_condition, ready_condition
-from agent.status.phase import pod_phase
+from agent.kubelet.status.conditions import containers_ready_condition, initialized_condition, ready_condition
+from agent.kubelet.status.phase import pod_phase
+from agent.wire.model import PodStatus
+from agent.wire.semantics import Semantics
 from agent.wire.status import parse_status, write_status
 from tools.differential import worlds
 from tools.differential.target import Answers, History

@@ -14,16 +14,16 @@ from unittest.mock import patch
 
 import msgspec
 
-from agent.events.event import Event
-from agent.model import Node
-from agent.pods import workers as workers_module
-from agent.pods.inbox import Inbox
-from agent.pods.source import PodTable
-from agent.pods.state import PodState, Stage
-from agent.pods.sync import PodLoop
-from agent.semantics import Semantics
-from agent.status.generate import Host
+from agent.kubelet.events.event import Event
+from agent.kubelet.pods import workers as workers_module
+from agent.kubelet.pods.source import PodTable
+from agent.kubelet.pods.state import PodState, Stage
+from agent.kubelet.pods.sync import PodLoop
+from agent.kubelet.pods.work_queue import WorkQueue
+from agent.kubelet.status.generate import Host
+from agent.wire.model import Node
 from agent.wire.pod import ANNOTATION_CONFIG_SOURCE, PodObject, parse_pod
+from agent.wire.semantics import Semantics
 from tools.differential import worlds
 from tools.differential.pod_world import HistoryProbes, HistoryStatuses, World
 from tools.differential.target import Answers, History
@@ -160,7 +160,7 @@ class _Scene:
         self._virtual = Virtual(world.clock.time)
         self._slow: dict[str, Any] = {}
         self._housed: frozenset[str] | None = None
-        self._inbox = Inbox()
+        self._inbox = WorkQueue()
         self._table = PodTable(self._inbox.put, semantics)
         self._statuses = HistoryStatuses(self._table, semantics, world, lambda: self.loop)
         self._probes = HistoryProbes(world.tell)

@@ -2,7 +2,7 @@
 and lines that were false alarms of theirs."""
 
 from agent.checks.builtin.kernel_log import Known, after, holds
-from agent.kmsg import records_in
+from agent.kernel.kmsg import records_in
 from tools.fakes.kmsg import line
 
 ADDED = {

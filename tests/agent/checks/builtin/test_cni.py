@@ -183,7 +183,7 @@ def test_a_named_pipe_is_not_waited_for(node: Node) -> None:
 
 def test_what_cannot_be_looked_at_is_unknown(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = marshal.dumps({"error": [13, "Permission denied", str(node.conf / "10-net.conflist")]})
-    monkeypatch.setattr("agent.checks.elsewhere.SCRIPT", f"import sys\nsys.stdout.buffer.write({refused!r})")
+    monkeypatch.setattr("agent.checks.subprocess_reader.SCRIPT", f"import sys\nsys.stdout.buffer.write({refused!r})")
     found = node.find()
     assert found.state is CheckState.UNKNOWN
     assert found.output.endswith("10-net.conflist: Permission denied")

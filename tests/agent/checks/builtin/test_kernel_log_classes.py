@@ -4,7 +4,7 @@ import pytest
 
 from agent.checks.builtin.kernel_log import Known, after
 from agent.checks.kernel_lines import CLASSES, GATE, NOTE, WARN
-from agent.kmsg import records_in
+from agent.kernel.kmsg import records_in
 from tests.agent.checks.builtin.kernel_lines_added import ADDED, COMMS_ADDED, NOTHING_ADDED, holding, known
 from tools.fakes.kmsg import line
 from tools.kit.cases import cases

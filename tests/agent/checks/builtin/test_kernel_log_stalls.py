@@ -3,7 +3,7 @@
 import msgspec
 
 from agent.checks.builtin.kernel_log import Known, after, holds
-from agent.kmsg import records_in
+from agent.kernel.kmsg import records_in
 from tools.fakes.kmsg import line
 from tools.kit.cases import cases
 

@@ -7,8 +7,8 @@ import pytest
 from agent.checks.builtin.kubelet_plugins import Check, Settings, judged
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import Trouble
-from agent.plugins.base import PluginError, PluginInfo
-from tests.agent.plugins.test_found import listen
+from agent.kubelet.plugins.base import PluginError, PluginInfo
+from tests.agent.kubelet.plugins.test_sockets import listen
 from tools.kit.cases import cases
 
 CSI = PluginInfo("CSIPlugin", "csi.example.com", "", ("1.0.0",))

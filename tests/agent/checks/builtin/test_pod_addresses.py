@@ -13,7 +13,7 @@ from agent.checks.builtin.pod_addresses import LEAKED_AFTER_S, Check, Range, Set
 from agent.checks.networks import BrokenError
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import CriError, Trouble
-from agent.runtime.base import RuntimePod, Sandbox
+from agent.wire.containers import RuntimePod, Sandbox
 from tools.kit.cases import cases
 
 IPV4, IPV6 = "10.1.0.0/28", "fd00:1::/124"

@@ -13,7 +13,7 @@ from agent.checks.peer_answer import LATELY_S, Board
 from agent.checks.peer_verdict import Answer
 from agent.checks.state import CheckState, Finding
 from agent.checks.surroundings import NoPodNetwork, Surroundings, dns_of
-from agent.modes.surroundings import answers_of, own_sockets
+from agent.modes.pod_network import answers_of, own_sockets
 from agent.report.server import HealthServer
 from agent.settings import parse
 from agent.wire.endpoint_slice import Endpoint, EndpointConditions, EndpointSlice

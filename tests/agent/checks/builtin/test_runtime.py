@@ -15,7 +15,7 @@ from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import CriError, RuntimeCondition, RuntimeStatus, Trouble, Version
-from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
+from agent.wire.containers import ContainerPhase, RuntimeContainer, RuntimePod
 from tools.kit.cases import cases
 from tools.kit.clock import Clock
 

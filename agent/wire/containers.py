@@ -1,0 +1,112 @@
+"""What a container runtime knows of a pod: its sandboxes and containers, and what changes in them. Pure."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class ContainerPhase(Enum):
+    """pkg/kubelet/container ContainerState."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    EXITED = "exited"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeContainer:
+    """One instance of a container. `id` has the form type://id; times are seconds since the epoch."""
+
+    id: str
+    name: str
+    phase: ContainerPhase
+    created_at: float
+    started_at: float | None = None
+    finished_at: float | None = None
+    exit_code: int = 0
+    signal: int = 0
+    reason: str = ""
+    message: str = ""
+    restart_count: int = 0
+    image: str = ""
+    image_id: str = ""
+    sandbox_id: str = ""  # "" where a pod has one at most
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """`ip` None means that the sandbox reports no network at all. `id` has the form type://id. `attempt`: how many the
+    pod had before it."""
+
+    ready: bool
+    ip: str | None
+    host_network: bool = False
+    id: str = ""
+    attempt: int = 0
+    created_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimePod:
+    """What the runtime knows of one pod. `sandboxes` newest first; `containers` in any order, dead ones included.
+
+    `kept_ip`: the address it had while its network was there. `name`, `namespace`: where the runtime was told."""
+
+    uid: str
+    sandboxes: tuple[Sandbox, ...] = ()
+    containers: tuple[RuntimeContainer, ...] = ()
+    kept_ip: str = ""
+    name: str = ""
+    namespace: str = ""
+
+    @property
+    def ip(self) -> str:
+        return (self.sandboxes[0].ip if self.sandboxes else "") or self.kept_ip
+
+    def newest(self, name: str) -> RuntimeContainer | None:
+        """The newest instance of the container of that name."""
+        return next(iter(self.instances(name)), None)
+
+    def instances(self, name: str) -> list[RuntimeContainer]:
+        """Newest first. By restart count before creation time: the clock may be set back between two instances."""
+        named = [container for container in self.containers if container.name == name]
+        return sorted(named, key=lambda container: (container.restart_count, container.created_at), reverse=True)
+
+    @property
+    def active(self) -> tuple[RuntimeContainer, ...]:
+        """Those of the newest sandbox while that is ready (ActiveContainerStatuses): what an older one held counts for
+        nothing, its pod begins anew."""
+        if not self.sandboxes or not self.sandboxes[0].ready:
+            return ()
+        return tuple(c for c in self.containers if c.sandbox_id in ("", self.sandboxes[0].id))
+
+    def sandbox_usable(self, *, host_network: bool) -> bool:
+        """No new sandbox is needed (PodSandboxChanged says no)."""
+        if not self.sandboxes or sum(sandbox.ready for sandbox in self.sandboxes) > 1:
+            return False
+        newest = self.sandboxes[0]
+        if not newest.ready or newest.host_network != host_network:
+            return False
+        return host_network or newest.ip is None or newest.ip != ""
+
+    @property
+    def running(self) -> tuple[RuntimeContainer, ...]:
+        return tuple(c for c in self.containers if c.phase in (ContainerPhase.RUNNING, ContainerPhase.CREATED))
+
+
+class EventKind(Enum):
+    """ContainerEventType of the CRI."""
+
+    CREATED = "created"
+    STARTED = "started"
+    STOPPED = "stopped"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerEvent:
+    """What a runtime tells by itself of a container, or of a sandbox. Told when the runtime says so too if asked."""
+
+    kind: EventKind
+    uid: str
+    container_id: str
