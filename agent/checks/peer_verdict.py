@@ -120,6 +120,10 @@ def judge(seen: Seen) -> Finding:
     shared of Services only warns where the peers are reached: that the node's own network works is then proven."""
     if seen.known is None and seen.list_forbidden:  # so it is on all nodes
         return Finding(CheckState.SHARED, f"the API server refuses the list of peers: {seen.list_trouble}")
+    if seen.known is None and _api_open(seen):  # this node's way to it works, and the first verdict closes no node
+        return Finding(
+            CheckState.SHARED, f"the API server is reached, no list of peers: {seen.list_trouble or 'unread'}"
+        )
     if seen.known is None:
         return Finding(CheckState.UNKNOWN, f"no list of peers: {seen.list_trouble or 'not read yet'}")
     if seen.known < 2:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from agent.checks.peer_answer import Board
 from agent.checks.peer_list import Source
+from agent.probe.targets import is_address
 
 OpenSocket = Callable[[int, int], socket.socket]
 """(family, kind) -> a socket in the network of the pod. Raises NoPodNetwork, OSError."""
@@ -30,3 +31,13 @@ class Surroundings:
     resolv_conf: str = ""
     service: tuple[str, int] | None = None
     is_asked: bool = True
+
+
+def dns_of(resolv_conf: str) -> tuple[str, str]:
+    """The first server of a pod's resolv.conf, and the cluster's domain for Services in it, as `svc.cluster.local`; ""
+    for what is not there. Without that domain the file is the host's, and its servers know no Service."""
+    words = [line.split() for line in resolv_conf.splitlines()]
+    servers = [line[1] for line in words if len(line) > 1 and line[0] == "nameserver" and is_address(line[1])]
+    search = [name for line in words if line and line[0] == "search" for name in line[1:]]
+    domain = next((name.rstrip(".") for name in search if name.startswith("svc.")), "")
+    return (servers[0] if servers else ""), domain

@@ -7,6 +7,7 @@
     facts           the facts that findings are based on; pure
     examine         all findings, with those about extenders, gates, health pods, rights, versions; pure
     schedulers      the findings about kube-schedulers; pure
+    agents          what the agents' pods cannot examine; pure
     rights          the rights that the extender needs; pure
     findings        what a finding is; pure
     page            the page; pure

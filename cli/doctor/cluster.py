@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
+from cli.doctor.agents import agents_of
 from cli.doctor.configz_reader import UnreadError
 from cli.doctor.facts import Facts, GateFacts, HealthSet, Loaded, Replica, Right, Scheduler
 from cli.doctor.rights import Need, needed
@@ -118,6 +119,7 @@ class _Strategy(_Answer, frozen=True, rename="camel"):
 
 
 class _Template(_Answer, frozen=True, rename="camel"):
+    metadata: ObjectMeta = ObjectMeta()
     spec: _PodSpec = _PodSpec()
 
 
@@ -181,10 +183,11 @@ class ClusterReader:
             settings=settings,
             settings_unread=settings_unread,
             gates=() if settings is None else self._gates(settings, gates),
+            agents=agents_of(*self._configured(contract.NAME_AGENT)[1:]),
             rights=() if settings is None else self._rights(settings),
             orders=tuple({one.id: one for answer in gates.answers.values() for one in answer.orders}.values()),
             faults=tuple(dict.fromkeys(fault for answer in gates.answers.values() for fault in answer.faults)),
-            unread=tuple(self.unread),
+            unread=tuple(dict.fromkeys(self.unread)),
         )
 
     # ---- one request
@@ -245,18 +248,24 @@ class ClusterReader:
         pods = self._get(paths.pods(self.namespace), _Pods, f"list pods of {self.namespace}", query)
         return tuple(_replica(pod, gates) for pod in (pods.items if pods is not None else ()))
 
-    def _settings(self) -> tuple[Settings | None, str]:
-        if self.given is not None:
-            return self.given, ""
-        before = len(self.unread)
-        path = paths.daemon_set(self.namespace, contract.NAME_EXTENDER)
-        pods = self._get(path, DaemonSet, f"read DaemonSet {self.namespace}/{contract.NAME_EXTENDER}")
+    def _configured(self, daemon_set: str) -> tuple[str, dict[str, str], dict[str, str]]:
+        """The name and the files of the ConfigMap that the pods of a DaemonSet mount, and the pods' annotations."""
+        path = paths.daemon_set(self.namespace, daemon_set)
+        pods = self._get(path, DaemonSet, f"read DaemonSet {self.namespace}/{daemon_set}")
         name = pods.configured_by if pods is not None else ""
         found = None
         if name:
             path = paths.config_map(self.namespace, name)
             found = self._get(path, ConfigMap, f"read ConfigMap {self.namespace}/{name}")
-        text = (found.data or {}).get(CONFIGURATION) if found is not None else None
+        annotations = pods.spec.template.metadata.annotations if pods is not None else None
+        return name, (found.data or {}) if found is not None else {}, annotations or {}
+
+    def _settings(self) -> tuple[Settings | None, str]:
+        if self.given is not None:
+            return self.given, ""
+        before = len(self.unread)
+        name, files, _ = self._configured(contract.NAME_EXTENDER)
+        text = files.get(CONFIGURATION)
         if text is None:
             problems = self.unread[before:]
             return None, problems[
@@ -285,6 +294,7 @@ class ClusterReader:
                     asked=asked,
                     pods=None if pods is None else self._some_pods(pods.namespace, pods.label_selector),
                     armed=gate.enforcement == "armed" if reported is None else reported.armed,
+                    refuses=gate.severity_in_force != "warn",
                 )
             )
         return tuple(found)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from cli.doctor.agents import of_agents
 from cli.doctor.facts import Facts, GateFacts, HealthSet, Replica
 from cli.doctor.findings import Finding, Severity, error, note, unknown, warning
 from cli.doctor.schedulers import closed_most, minor_of, nodes_of, of_schedulers
@@ -30,6 +31,7 @@ def _of_readygate(facts: Facts) -> Iterator[Finding]:
     yield from _configuration(facts)
     for gate in facts.gates:
         yield from _gate(gate, facts)
+    yield from of_agents(facts.agents)
     yield from _rights(facts)
     yield from _versions(facts)
     for fault in facts.faults:
@@ -136,7 +138,7 @@ def _configuration(facts: Facts) -> Iterator[Finding]:
 
 def _gate(gate: GateFacts, facts: Facts) -> Iterator[Finding]:
     about = f"gate {gate.name}"
-    if not gate.armed:
+    if not gate.armed and gate.refuses:
         yield note(
             "shadow",
             about,

@@ -97,6 +97,16 @@ class GateFacts:
     asked: bool = True  # whether the DaemonSet could be read
     pods: int | None = None  # 0 if the selector matches no pod; None if unread
     armed: bool = True
+    refuses: bool = True  # once it is armed: not with severity warn
+
+
+@dataclass(frozen=True)
+class Agents:
+    """The agents' pods, as configured."""
+
+    profile: str = ""  # their ready-made list of checks, "" without one
+    service: bool = False  # an agent on each host speaks for them, and runs what a pod cannot
+    beside: tuple[str, ...] = ()  # names of the checks of the privileged container in the pod (`agent.reader`)
 
 
 @dataclass(frozen=True)
@@ -124,6 +134,7 @@ class Facts:
     settings: Settings | None = None  # of the deployed extender; None if unread
     settings_unread: str = ""  # why the settings could not be read
     gates: tuple[GateFacts, ...] = ()
+    agents: Agents | None = None  # None if there are none, or their configuration could not be read
     rights: tuple[Right, ...] = ()
     orders: tuple[OrderTold, ...] = ()  # in force, as the extenders report them
     faults: tuple[str, ...] = ()  # invalid orders, as the extenders report them

@@ -26,7 +26,8 @@ _BEATS = {"heartbeat": {"agents": {"limitSeconds": 9}}}
 _EVERYTHING: dict[str, Any] = {
     "image.repository": "readygate",
     "namespace.create": True,
-    "agent.cni.check": False,  # so that no folder of a host is there before the role names it
+    "agent.cni.check": False,  # here and below: so that no folder of a host is there before the role names it
+    "agent.checkProfile": "",
     "agent.checks": [{"name": "example", "podNetwork": {}}],
     "agent.speaker": "node",
     "agent.heartbeat": True,
@@ -89,7 +90,7 @@ PARTS = (
         "extender",
         "role",
         "Role RoleBinding",
-        role_without_lease_reading={"extender.configuration": {"gates": [_GATE]}},
+        role_without_lease_reading={"agent.heartbeat": False, "extender.configuration": {"gates": [_GATE]}},
         role_without_lease_writing=_configured(
             outlets={"nodeCondition": {"enabled": False}, "events": {"enabled": False}}
         ),

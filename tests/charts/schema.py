@@ -78,6 +78,7 @@ RULES: dict[str, Schema] = {
     "agent.checkProfile": {"enum": ["", *PROFILES]},
     "agent.leaveOut": _TEXTS,
     "agent.speaker": {"enum": ["pod", "node"]},
+    "agent.heartbeat": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
     "agent.checkPeriodSeconds": _FIGURE,
     "agent.checkFailureThreshold": _FIGURE,
     "agent.probePeriodSeconds": _FIGURE,

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from agent import settings as agent_settings
+from cli.lint.gates import examine
 from cli.sweep.command import TEST_POD
 from extender.config import settings as extender_settings
 from kube import contract
@@ -64,7 +65,7 @@ def test_both_halves_accept_their_configuration(form):
     ("a value that is not known", [IMAGE, "imagee={}"], "imagee"),
     ("one further down", [IMAGE, 'agent={"cni":{"confdir":"/etc/cni"}}'], "confdir"),
     ("a profile that is not known", [IMAGE, 'agent={"profile":"slow"}'], "/agent/profile"),
-    ("nothing to check", [IMAGE, 'agent={"cni":{"check":false}}'], "at least one check"),
+    ("nothing to check", [IMAGE, 'agent={"cni":{"check":false},"checkProfile":""}'], "at least one check"),
     ("no policy for Leases", [IMAGE, 'agent={"heartbeat":true,"admissionPolicy":false}'], "agent.heartbeat needs"),
     ("a check misspelt", [IMAGE, 'agent={"checks":[{"name":"a","perodSeconds":3}]}'], "perodSeconds"),
     ("a roll-out that stands still", [IMAGE, 'agent={"maxUnavailable":"0%"}'], "/agent/maxUnavailable"),
@@ -174,6 +175,40 @@ def _open(node: Any, path: str) -> Any:
     if isinstance(node, list):
         for place, value in enumerate(node):
             yield from _open(value, f"{path}/{place}")
+
+
+def test_without_settings_a_second_gate_shows_nodes_on_which_pods_fail_to_start_and_closes_none():
+    health, starts = extender_settings.parse(extender_yaml(objects(given=[IMAGE]))).gates
+    assert (health.name, health.severity_in_force, health.pod_starts) == ("health", "gate", None)
+    assert (starts.name, starts.severity_in_force, starts.health_pods) == ("starts", "warn", None)
+    assert starts.pod_starts is not None
+    assert examine(extender_settings.parse(extender_yaml(objects(given=[IMAGE], namespace="another")))) == []
+
+
+@cases(
+    "given, expected",
+    ("in pods alone nothing beats: a roll-out would be silence", [], None),
+    ("the agent on the node speaks", ['agent.speaker="node"'], 9),
+    ("it may not write its condition", ['agent.speaker="node"', "agent.publishCondition=false"], None),
+    ("nothing confines what it writes", ['agent.speaker="node"', "agent.admissionPolicy=false"], None),
+    ("off", ['agent.speaker="node"', "agent.heartbeat=false"], None),
+    ("on", ["agent.heartbeat=true"], 9),
+)
+def test_heartbeats_are_on_where_an_agent_writes_them_and_may_write_no_other(given, expected):
+    sent = objects(given=[IMAGE, *given])
+    agents = extender_settings.parse(extender_yaml(sent)).heartbeat.agents
+    assert expected == (None if agents is None else agents.limit_seconds)
+    rules = [
+        rule
+        for (kind, _, _), each in sent.items()
+        if kind == "Role" and each["metadata"]["name"] == contract.NAME_AGENT
+        for rule in each["rules"]
+    ]
+    confined = ("ValidatingAdmissionPolicy", "", f"{contract.NAME_AGENT}-own-heartbeat") in sent
+    assert (expected is not None, expected is not None) == (
+        ["leases"] in [rule["resources"] for rule in rules],
+        confined,
+    )
 
 
 @pytest.mark.parametrize(("gate", "expected"), [({"podStarts": {}}, True), ({"podStarts": None}, False), ({}, False)])

@@ -14,8 +14,9 @@ TWO = '[{"name":"a","pressure":{"folder":"/host/var/lib"}},{"name":"b","certific
 
 
 def mounted(checks: str, **more: str) -> dict[str, tuple[bool, str]]:
-    """By path on the host: whether it can be written, and its type. Without those of the CNI."""
-    also = "".join(f',"{key}":{value}' for key, value in more.items())
+    """By path on the host: whether it can be written, and its type. Without those of the CNI, and without a ready-made
+    list unless `more` names one."""
+    also = "".join(f',"{key}":{value}' for key, value in ({"checkProfile": '""'} | more).items())
     sent: Any = objects(given=[IMAGE, f'agent={{"cni":{{"check":false}},"checks":{checks}{also}}}'])
     pod = sent["DaemonSet", contract.NAMESPACE, contract.NAME_AGENT]["spec"]["template"]["spec"]
     of_host = {v["name"]: v["hostPath"] for v in pod["volumes"] if "hostPath" in v}

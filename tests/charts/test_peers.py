@@ -14,12 +14,16 @@ from tests.charts.rendering import Objects, objects
 
 NAME, NAMESPACE = contract.NAME_AGENT, contract.NAMESPACE
 IMAGE = 'image={"repository":"localhost/readygate","tag":"dev"}'
-CHECKS = f"agent.checks={json.dumps([{'name': 'pod-network', 'podNetwork': {}}])}"
+NO_LIST = 'agent.checkProfile=""'
+CHECKS = f"agent.checks={json.dumps([{'name': 'pods', 'podNetwork': {}}])}"
 
 
-@pytest.fixture(scope="module")
-def sent() -> Objects:
-    return objects(given=[IMAGE, CHECKS])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param([], id="by the default list"), pytest.param([NO_LIST, CHECKS], id="by a check of one's own")],
+)
+def sent(request: pytest.FixtureRequest) -> Objects:
+    return objects(given=[IMAGE, *request.param])
 
 
 def rules(sent: Objects) -> list[dict[str, list[str]]]:
@@ -70,8 +74,11 @@ def test_without_a_condition_the_token_is_there_all_the_same() -> None:
     assert made["DaemonSet", NAMESPACE, NAME]["spec"]["template"]["spec"]["automountServiceAccountToken"] is True
 
 
-def test_without_the_check_nothing_is_granted() -> None:
-    made = objects(given=[IMAGE])
+@pytest.mark.parametrize(
+    "given", [pytest.param(NO_LIST, id="no list"), pytest.param('agent.leaveOut=["pod-network"]', id="left out")]
+)
+def test_without_the_check_nothing_is_granted(given: str) -> None:
+    made = objects(given=[IMAGE, given])
     assert {
         (kind, name) for kind, _, name in made if name == f"{NAME}-peers" or (kind == "Service" and name == NAME)
     } == set()

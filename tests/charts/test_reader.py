@@ -83,7 +83,9 @@ def test_it_writes_only_where_it_is_let(sent: Objects) -> None:
 
 def test_its_port_is_closed_but_for_who_collects_metrics_and_those_are_collected(sent: Objects) -> None:
     policy = sent["NetworkPolicy", contract.NAMESPACE, contract.NAME_AGENT]["spec"]["ingress"]
-    assert [[9375, 9378]] == [[port["port"] for port in rule["ports"]] for rule in policy]
+    agents = {"podSelector": {"matchLabels": {"app.kubernetes.io/name": contract.NAME_AGENT}}}
+    assert [[9375, 9378], [9375]] == [[port["port"] for port in rule["ports"]] for rule in policy]
+    assert [agents] == policy[1]["from"], "other agents ask the agent, and never the reader"
     monitor = sent["PodMonitor", contract.NAMESPACE, contract.NAME_AGENT]["spec"]
     assert ["health", "reader"] == [one["port"] for one in monitor["podMetricsEndpoints"]]
 
@@ -109,7 +111,9 @@ def test_without_it_there_is_none_of_it() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        pytest.param('agent={"reader":{"enabled":true}}', "agent.reader needs checks", id="nothing to do"),
+        pytest.param(
+            'agent={"checkProfile":"","reader":{"enabled":true}}', "agent.reader needs checks", id="nothing to do"
+        ),
         pytest.param('agent={"reader":{"enabeld":true}}', "enabeld", id="a key misspelt"),
         pytest.param('agent={"reader":{"writes":["/"]}}', "/agent/reader/writes/0", id="the whole host to write to"),
     ],

@@ -23,10 +23,11 @@ INVENTORIES: dict[str, dict[str, Any]] = {
         "readygate_image_architectures": ["amd64"],
         "readygate_agent_node_selector": {"pool": "gpu"},
         "readygate_agent_cni_check": False,
+        "readygate_agent_check_profile": "",
         "readygate_agent_checks": [{"name": "gpu", "exec": {"command": ["/bin/true"]}}],
         "readygate_image": "registry.example/readygate@sha256:" + "0123456789abcdef" * 4,
         "readygate_agent_profile": "fast",
-        "readygate_agent_speaker": "node",
+        "readygate_agent_form": "both",
         "__readygate_extender_admin_server": None,
     },
     "silent": {
@@ -74,6 +75,7 @@ INVENTORIES: dict[str, dict[str, Any]] = {
         "readygate_extender_port": contract.PORT_UNPRIVILEGED,
         "readygate_extender_tls_secret": "extender-tls",
         "readygate_agent_cni_check": False,
+        "readygate_agent_check_profile": "",
         "readygate_agent_checks": [
             {"name": "dns", "tcpSocket": {"host": "10.96.0.10", "port": 53}, "severity": "warn"}
         ],

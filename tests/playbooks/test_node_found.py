@@ -278,7 +278,8 @@ def test_the_agent_takes_what_is_found():
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        pytest.param({}, {}, id="without a ready-made list"),
+        pytest.param({}, {"dns": "warn", "service-path": "warn"}, id="without settings"),
+        pytest.param({"readygate_node_check_profile": ""}, {}, id="without a ready-made list"),
         pytest.param({"readygate_node_check_profile": "minimal"}, {}, id="the smallest"),
         pytest.param(
             {"readygate_node_check_profile": "gpu", "readygate_node_find_addresses": False}, {}, id="where not wanted"

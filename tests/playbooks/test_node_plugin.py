@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent import settings as agent_settings
-from agent.checks.profiles import PROFILES
+from agent.checks.profiles import PROFILES, not_run
 from images.base import APPLETS
 from tests.playbooks import node_rights
 from tests.playbooks.rendering import filters, objects, plain, render
@@ -47,7 +47,8 @@ def host(**seen: str) -> dict[str, Any]:
     return {"__readygate_node_images": [IMAGE], "__readygate_node_looked": {"stdout_lines": lines}}
 
 
-HOST = host()
+WITHOUT_LIST = {"readygate_agent_check_profile": ""}
+HOST = host() | WITHOUT_LIST  # so that what is seen is of the checks that a test names
 
 
 def unit(**given: Any) -> list[str]:
@@ -261,7 +262,7 @@ def test_its_checks_are_those_of_the_pods():
         "readygate_agent_profile": "fast",
         "readygate_agent_checks": [{"name": "dns", "tcpSocket": {"port": 53}, "periodSeconds": 7}],
     }
-    in_pods = agent_configuration(objects("readygate_agent", given))
+    in_pods = agent_configuration(objects("readygate_agent", WITHOUT_LIST | given))
     assert in_pods.checks == configuration(**given).checks
 
 
@@ -300,7 +301,8 @@ def test_a_ready_made_list_of_checks_takes_what_its_checks_state(given, reads, w
     found = (sorted(seen), settings_of(lines, "BindPaths"), settings_of(lines, "CapabilityBoundingSet"))
     assert (sorted(reads), writes, [capabilities]) == found
     names = {check.name for check in configuration(**given).checks}
-    listed = set(PROFILES[given["readygate_agent_check_profile"]]) - set(given.get("readygate_agent_leave_out", []))
+    profile = given["readygate_agent_check_profile"]
+    listed = {*PROFILES[profile]} - {*not_run(profile, "node")} - {*given.get("readygate_agent_leave_out", [])}
     assert listed == names
 
 
@@ -332,7 +334,8 @@ def test_anything_that_changes_is_another_revision_and_another_file():
 )
 def test_a_host_is_left_alone_only_where_all_is_as_wanted(lines, expected):
     seen = {"revision": render(ROLE, HOST)("__readygate_node_revision"), "state": "active enabled", "intact": "yes"}
-    assert expected == render(ROLE, host(**seen | lines))("__readygate_node_in_place | bool")
+    looked = host(**seen | lines) | WITHOUT_LIST
+    assert expected == render(ROLE, looked)("__readygate_node_in_place | bool")
 
 
 # Variables

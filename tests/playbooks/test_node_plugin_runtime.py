@@ -6,10 +6,11 @@ import pytest
 
 from agent import settings as agent_settings
 from tests.playbooks.rendering import ADMIN_SERVER, plain, render
-from tests.playbooks.test_node_plugin import HOST, ROLE, configuration, host, settings_of
+from tests.playbooks.test_node_plugin import HOST, ROLE, WITHOUT_LIST, configuration, host, settings_of
 
 SOCKET = "/run/containerd/containerd.sock"
 CRIO = "/run/crio/crio.sock"
+BOTH = {"readygate_agent_form": "both"}
 BEATS, PERIOD = "readygate_node_heartbeat", "readygate_node_heartbeat_period_seconds"
 
 
@@ -27,7 +28,7 @@ BEATS, PERIOD = "readygate_node_heartbeat", "readygate_node_heartbeat_period_sec
     ],
 )
 def test_of_the_container_runtime_it_has_the_folder_of_its_socket(given, expected):
-    seen = host(runtime=SOCKET) | given
+    seen = host(runtime=SOCKET) | WITHOUT_LIST | given
     value = render(ROLE, HOST | seen)
     section = agent_settings.parse(value("__readygate_node_configuration").encode()).node
     assert section is not None
@@ -70,7 +71,12 @@ def test_it_asks_the_kubelet_whether_it_is_well_where_that_one_tells_it(seen, ex
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        pytest.param({}, None, id="none unless it is asked for"),
+        pytest.param({}, None, id="none where nothing speaks for pods of site.yml"),
+        pytest.param(BOTH, 3, id="beside those pods"),
+        pytest.param({"readygate_agent_form": "node"}, None, id="beside pods of others, which may not write it"),
+        pytest.param(BOTH | {"readygate_agent_publish_condition": False}, None, id="nothing is published"),
+        pytest.param(BOTH | {"readygate_agent_admission_policy": False}, None, id="nothing confines it"),
+        pytest.param(BOTH | {BEATS: False}, None, id="off"),
         pytest.param({BEATS: True}, 3, id="every three seconds"),
         pytest.param(
             {BEATS: True, PERIOD: 10},
@@ -89,6 +95,11 @@ def test_a_heartbeat_is_written_where_it_is_wanted(given, expected):
     ("given", "expected"),
     [
         pytest.param({}, None, id="it is not looked at unless it is written"),
+        pytest.param(BOTH, 9, id="beside the pods of site.yml"),
+        pytest.param({"readygate_agent_form": "node"}, None, id="beside pods of others"),
+        pytest.param(BOTH | {"readygate_agent_publish_condition": False}, None, id="nothing is published"),
+        pytest.param(BOTH | {"readygate_agent_admission_policy": False}, None, id="nothing confines it"),
+        pytest.param(BOTH | {BEATS: False}, None, id="off"),
         pytest.param({BEATS: True}, 9, id="three beats"),
         pytest.param({BEATS: True, PERIOD: 10}, 30, id="three slow beats"),
         pytest.param(

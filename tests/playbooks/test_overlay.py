@@ -90,7 +90,7 @@ def test_orders_are_read_by_the_name_that_they_have(orders):
 
 @pytest.mark.parametrize("role", ["agent", "node"])
 def test_the_figures_of_a_ready_made_list_are_numbers_under_every_ansible(role):
-    given = {f"readygate_{role}_check_profile": "default"} | HOST
+    given = HOST | {f"readygate_{role}_check_profile": "default"}
     text = render(f"readygate_{role}", given)("lookup('ansible.builtin.template', 'agent.yaml.j2')")
     assert (10, 3) == tuple(yaml.safe_load(text)["profile"][key] for key in ("periodSeconds", "failureThreshold"))
 
@@ -100,7 +100,9 @@ def test_the_figures_of_a_ready_made_list_are_numbers_under_every_ansible(role):
     [
         pytest.param({}, id="no heartbeat"),
         pytest.param(EVERYTHING, id="all of it"),
-        pytest.param({"readygate_agent_heartbeat": True}, id="no check of the pod network"),
+        pytest.param(
+            {"readygate_agent_heartbeat": True, "readygate_agent_check_profile": ""}, id="no check of the pod network"
+        ),
         pytest.param({"readygate_agent_admission_policy": False}, id="no policies"),
         pytest.param({"readygate_agent_publish_condition": False}, id="no condition"),
         pytest.param({"readygate_agent_form": "node"}, id="a service alone"),

@@ -53,15 +53,20 @@ PEERS = [
     {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["get", "list"]},
     {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": ["list"]},
 ]
+NO_LIST = {"readygate_agent_check_profile": ""}
 POD_NETWORK = [{"name": "pods", "podNetwork": {}}]
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        pytest.param({"readygate_agent_checks": POD_NETWORK}, True, id="in pods"),
-        pytest.param({"readygate_agent_form": "both", "readygate_node_checks": POD_NETWORK}, True, id="beside them"),
-        pytest.param({"readygate_agent_form": "both"}, False, id="without the check"),
+        pytest.param({}, True, id="by the default list"),
+        pytest.param(NO_LIST | {"readygate_agent_checks": POD_NETWORK}, True, id="in pods"),
+        pytest.param(
+            NO_LIST | {"readygate_agent_form": "both", "readygate_node_checks": POD_NETWORK}, True, id="beside them"
+        ),
+        pytest.param(NO_LIST | {"readygate_agent_form": "both"}, False, id="without the check"),
+        pytest.param({"readygate_agent_leave_out": ["pod-network"]}, False, id="left out of the list"),
     ],
 )
 def test_agents_that_ask_one_another_may_list_each_other(given: dict[str, Any], expected: bool) -> None:
@@ -78,8 +83,13 @@ def test_agents_that_ask_one_another_may_list_each_other(given: dict[str, Any], 
 @pytest.mark.parametrize("asks", [True, False], ids=["with the check", "without it"])
 def test_without_a_condition_the_token_is_for_the_check_alone(asks: bool) -> None:
     given = {"readygate_agent_publish_condition": False, "readygate_agent_heartbeat": False}
-    made = objects("readygate_agent", given | ({"readygate_agent_checks": POD_NETWORK} if asks else {}))
+    made = objects("readygate_agent", given | NO_LIST | ({"readygate_agent_checks": POD_NETWORK} if asks else {}))
     assert asks == made["DaemonSet", NS, AGENT]["spec"]["template"]["spec"]["automountServiceAccountToken"]
+
+
+def test_without_pods_of_ours_none_may_list_agents() -> None:
+    made = objects("readygate_agent", {"readygate_agent_form": "node"})
+    assert set() == {key for key in made if key[0] == "Service" or key[2].endswith("-peers")}
 
 
 def test_without_those_who_collect_metrics_agents_alone_are_admitted() -> None:
@@ -92,7 +102,8 @@ def test_rights_are_exactly_these(sent):
     rules = {key: o["rules"] for key, o in sent.items() if key[0] in ("Role", "ClusterRole")}
     assert rules == {
         ("Role", NS, AGENT): [{"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]}],
-        ("ClusterRole", "", EXTENDER): [NODES, NODE_STATUS, EVENTS],
+        ("Role", NS, f"{AGENT}-peers"): PEERS,
+        ("ClusterRole", "", EXTENDER): [NODES, NODE_STATUS, EVENTS, PODS],
         ("ClusterRole", "", OPERATOR): OPERATES,
         ("Role", NS, EXTENDER): [PODS, DAEMON_SETS, ORDERS, *LEADER],
         ("Role", contract.NAMESPACE_NODE_LEASE, EXTENDER): [
@@ -197,11 +208,12 @@ def test_all_pods_are_read_only_where_a_gate_goes_by_how_they_start(starts, expe
 
 def test_every_binding_gives_a_role_to_the_account_of_the_same_name(sent):
     bindings = {key: o for key, o in sent.items() if key[0] in ("RoleBinding", "ClusterRoleBinding")}
-    assert len(bindings) == 4
+    assert len(bindings) == 5
     for (kind, namespace, name), binding in bindings.items():
         role = kind.removesuffix("Binding")
         assert {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name} == binding["roleRef"]
-        assert [{"kind": "ServiceAccount", "name": name, "namespace": NS}] == binding["subjects"]
+        account = {"kind": "ServiceAccount", "name": name.removesuffix("-peers"), "namespace": NS}
+        assert [account] == binding["subjects"]
         assert (role, namespace, name) in sent
 
 

@@ -12,6 +12,7 @@ from agent import settings as agent_settings
 from agent.checks.catalogue import KINDS, check_section
 from extender.cluster.objects import DaemonSet, placement
 from extender.config import settings as extender_settings
+from extender.config.gates import PodStarts
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
 from tests.playbooks.rendering import ADMIN_SERVER, PLAYBOOKS, ROLES, Objects, extender_yaml, objects, render
@@ -66,8 +67,9 @@ def pod_spec(sent: Objects, name: str) -> dict[str, Any]:
 
 
 PORT_RIGHTS = ["NET_BIND_SERVICE", "SETGID", "SETUID"]
-# Folders beside /tmp that a container may write to, all in memory.
-MEMORY = {EXTENDER_CONTAINER: ["/run/readygate"], AGENT_CONTAINER: ["/state"]}
+# Folders beside /tmp that a container may write to, in memory but for that of the check `filesystem`.
+WRITTEN = {EXTENDER_CONTAINER: ["/run/readygate"], AGENT_CONTAINER: ["/state", "/host/var/lib/kubelet/readygate"]}
+NO_LIST = {"readygate_agent_check_profile": ""}
 
 
 @pytest.mark.parametrize("name", [AGENT, EXTENDER])
@@ -82,7 +84,7 @@ def test_pods_have_no_more_privileges_than_they_need(played, name):
             **({"runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False} if takes_a_port else {}),
         }
         writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
-        assert writable == {"/tmp", *MEMORY.get(container["name"], ())}
+        assert writable == {"/tmp", *WRITTEN.get(container["name"], ())}
         assert "memory" in container["resources"]["limits"]
     # The CNI's configuration is often root's alone. The extender's user is nobody else's, in images and on hosts.
     user = {AGENT: 0, EXTENDER: 69376}[name]
@@ -94,9 +96,9 @@ def test_pods_have_no_more_privileges_than_they_need(played, name):
     }
 
 
-def test_an_agent_that_looks_at_no_cni_is_not_root():
+def test_an_agent_that_looks_at_nothing_of_roots_is_not_root():
     checks = [{"name": "a", "exec": {"command": ["true"]}}]
-    given = {"readygate_agent_cni_check": False, "readygate_agent_checks": checks}
+    given = NO_LIST | {"readygate_agent_cni_check": False, "readygate_agent_checks": checks}
     security = pod_spec(objects("readygate_agent", given), AGENT)["securityContext"]
     assert (69375, 69375, True) == (security["runAsUser"], security["runAsGroup"], security["runAsNonRoot"])
 
@@ -186,7 +188,7 @@ def test_the_agent_stands_behind_a_readiness_gate_that_its_policy_confines(playe
 
 def test_the_agents_configuration_is_one_it_accepts(played):
     configuration = agent_configuration(played["plain"])
-    (check,) = configuration.checks
+    check = configuration.checks[0]
     assert (configuration.mode, configuration.condition.publish, configuration.kubernetes.server) == ("pod", True, None)
     assert (check.cni.conf_dir, check.cni.bin_dirs) == ("/host/etc/cni/net.d", ("/host/opt/cni/bin",))
 
@@ -194,7 +196,10 @@ def test_the_agents_configuration_is_one_it_accepts(played):
 def test_the_extenders_configuration_is_one_it_accepts(played):
     configuration = extender_configuration(played["plain"])
     assert configuration.kubernetes.server == "https://192.0.2.11:6443", "that of the control plane host's kubeconfig"
-    assert (extender_settings.Gate(enforcement="shadow"),) == configuration.gates
+    starts = extender_settings.Gate(
+        name="starts", enforcement="shadow", severity="warn", health_pods=None, pod_starts=PodStarts()
+    )
+    assert (extender_settings.Gate(enforcement="shadow"), starts) == configuration.gates
     assert extender_settings.Listen(port=contract.PORT_DAEMON_SET, user=69376) == configuration.listen
     assert extender_settings.StatusApi(shares_port=True) == configuration.status_api
 
@@ -205,8 +210,10 @@ CNI = {"namespace": "kube-system", "labelSelector": "k8s-app=cilium"}
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        pytest.param({}, {"health": "shadow"}, id="a fresh install is in shadow"),
-        pytest.param({"readygate_enforcement": "armed"}, {"health": "armed"}, id="the inventory arms it"),
+        pytest.param({}, {"health": "shadow", "starts": "shadow"}, id="a fresh install is in shadow"),
+        pytest.param(
+            {"readygate_enforcement": "armed"}, {"health": "armed", "starts": "armed"}, id="the inventory arms it"
+        ),
         pytest.param(
             {
                 "readygate_enforcement": "armed",
@@ -228,7 +235,8 @@ def test_the_enforcement_of_the_inventory_is_that_of_each_gate_that_says_none(gi
 def test_what_the_user_sets_comes_before_the_profile_and_the_defaults(played):
     agent = agent_configuration(played["own checks"])
     extender = extender_configuration(played["own checks"])
-    assert [(c.name, c.period_seconds, c.failure_threshold, c.severity) for c in agent.checks] == [
+    own = [check for check in agent.checks if check.name in ("cni", "dns")]
+    assert [(c.name, c.period_seconds, c.failure_threshold, c.severity) for c in own] == [
         ("cni", 10, 3, "gate"),
         ("dns", 7, 3, "warn"),
     ]
@@ -248,16 +256,17 @@ def test_what_the_user_sets_comes_before_the_profile_and_the_defaults(played):
     ],
 )
 def test_a_fault_closes_its_node_in_time_with_and_without_the_condition(played, scenario, limit_s):
-    (check,) = agent_configuration(played[scenario]).checks
+    checks = agent_configuration(played[scenario]).checks
+    ((period_s, threshold),) = {(check.period_seconds, check.failure_threshold) for check in checks}
     probe = pod_spec(played[scenario], AGENT)["containers"][0]["readinessProbe"]
-    verdict_s = check.period_seconds * check.failure_threshold
+    verdict_s = period_s * threshold
     publish_s = 1
     carried_s = probe["periodSeconds"] * probe["failureThreshold"]
     assert verdict_s + max(publish_s, carried_s) <= limit_s
 
 
-def test_the_moved_away_folder_is_seen_because_its_parent_is_mounted(played):
-    spec = pod_spec(played["plain"], AGENT)
+def test_the_moved_away_folder_is_seen_because_its_parent_is_mounted():
+    spec = pod_spec(objects("readygate_agent", NO_LIST), AGENT)
     mounts = {m["name"]: m["mountPath"] for m in spec["containers"][0]["volumeMounts"]}
     folders = {v["hostPath"]["path"]: mounts[v["name"]] for v in spec["volumes"] if "hostPath" in v}
     assert folders == {"/etc/cni": "/host/etc/cni", "/opt/cni/bin": "/host/opt/cni/bin"}
@@ -275,7 +284,7 @@ def test_the_moved_away_folder_is_seen_because_its_parent_is_mounted(played):
     ],
 )
 def test_a_folder_of_plugins_that_only_other_nodes_have_keeps_no_agent_from_starting(folders, types):
-    spec = pod_spec(objects("readygate_agent", {"readygate_agent_cni_bin_dirs": folders}), AGENT)
+    spec = pod_spec(objects("readygate_agent", NO_LIST | {"readygate_agent_cni_bin_dirs": folders}), AGENT)
     mounted = {v["hostPath"]["path"]: v["hostPath"]["type"] for v in spec["volumes"] if "hostPath" in v}
     assert mounted == {"/etc/cni": "Directory", **types}
 
@@ -321,14 +330,14 @@ def test_an_agents_configuration_never_changes_under_it(played):
     assert len(seen) == len({each["agent.yaml"] for each in seen.values()}) > 1
 
 
-def test_an_agent_that_publishes_nothing_has_no_rights_and_no_token(played):
-    objects = played["silent"]
-    spec = pod_spec(played["silent"], AGENT)
-    kinds = {key[0] for key in objects if key[2].startswith(AGENT)}
+def test_an_agent_that_publishes_nothing_and_asks_no_other_has_no_rights_and_no_token(played):
+    sent = objects("readygate_agent", NO_LIST | INVENTORIES["silent"])
+    spec = pod_spec(sent, AGENT)
+    kinds = {key[0] for key in sent if key[2].startswith(AGENT)}
     assert {"ServiceAccount", "ConfigMap", "NetworkPolicy", "DaemonSet"} == kinds
     assert not spec["automountServiceAccountToken"]
     assert "readinessGates" not in spec
-    assert ("ValidatingAdmissionPolicy", "", f"{EXTENDER}-kick") not in objects
+    assert ("ValidatingAdmissionPolicy", "", f"{EXTENDER}-kick") not in played["silent"]
 
 
 def test_a_changed_configuration_rolls_the_pods(played):

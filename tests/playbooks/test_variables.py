@@ -64,10 +64,10 @@ VALUES: dict[str, tuple[Any, Places]] = {
 SWITCHES: dict[str, tuple[Any, Places]] = {
     "agent_form": ("node", {"kinds/DaemonSet": None, "kinds/NetworkPolicy": None}),
     "agent_profile": ("fast", {"config/checks/0/periodSeconds": 2, f"{CONTAINER}/readinessProbe/periodSeconds": 1}),
-    "agent_cni_check": (False, {"config/checks": [], "pod/volumes/3": None, "pod/securityContext/runAsUser": 69375}),
+    "agent_cni_check": (False, {"config/checks": [], "config/profile/leaveOut": ["cni"]}),
     "agent_publish_condition": (
         False,
-        {"kinds/Role": None, "pod/readinessGates": None, "pod/automountServiceAccountToken": False},
+        {"kinds/Role": 1, "pod/readinessGates": None, "config/condition/publish": False},
     ),
     "agent_speaker": ("node", {"spec/template/metadata/annotations/readygate.dev~speaker": "node"}),
     "agent_admission_policy": (False, {"kinds/ValidatingAdmissionPolicy": None}),

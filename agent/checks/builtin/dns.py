@@ -15,6 +15,10 @@ Shared: the way there and back is good, the servers answer, and with an error; s
 What is asked for, unless `type` says so, is the record of the family that the Service's address is of: in a cluster of
 IPv6 alone its own names have no other.
 
+With `service: auto` the server is that of the agent's own resolv.conf, as each pod has it, and the name is the API
+server's in the domain of that file. A link-local address there is that of a node-local cache. In a pod whose file is
+the host's there is no cluster DNS to ask: not applicable.
+
 What this machine itself cannot send, for want of a route, has failed; so has a node-local cache whose address was one
 of this machine's and is no more: nobody waits for its answer. The way back is the next run with an answer. The kernel
 tells of a default route that comes or goes and of a link that is down, and the check runs at once.
@@ -31,10 +35,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta
 
 from agent.checks.rights import NO_RIGHTS
 from agent.checks.state import CheckState, Finding
+from agent.checks.surroundings import Surroundings, dns_of
 from agent.kernel.netlink import RouteWatch
 from agent.probe.dns_message import ANSWERED, query_of, said_in
 from agent.probe.multiplex import READ, Talk, Wait, connect, family_of, is_ours, no_way, talk_all
@@ -50,6 +56,9 @@ RIGHTS = NO_RIGHTS
 USABLE = 0.9  # of the timeout: what is left is for the verdict
 AGAIN = 1 / 3  # of that: then a datagram that may have been lost is sent once more
 SILENT, REFUSED, BROKEN, UNSENT = "silent", "refused", "no DNS message", "cannot be sent"
+AUTO = "auto"
+NAME = "kubernetes.default.svc.cluster.local"
+NO_CLUSTER_DNS = "the agent's resolv.conf names no DNS of the cluster: it has no search domain svc.DOMAIN with a server"
 NOT_OURS = "no link of this machine has that address any more"
 _NAME = re.compile(r"(?=.{1,253}\Z)[-_a-z0-9]{1,63}(\.[-_a-z0-9]{1,63})*", re.IGNORECASE)
 
@@ -66,9 +75,10 @@ RecordType = Literal["A", "AAAA"]
 
 class Settings(Section, frozen=True):
     """Addresses, never names: those would have to be looked up. `name` is taken as absolute. `type` None: AAAA where
-    the Service's address is one of IPv6, or where there is none what is asked first."""
+    the Service's address is one of IPv6, or where there is none what is asked first. `service` auto: as the pod has
+    it."""
 
-    name: NonEmpty = "kubernetes.default.svc.cluster.local"
+    name: NonEmpty = NAME
     type: RecordType | None = None
     node_local: str = ""
     service: str = ""
@@ -82,7 +92,7 @@ class Settings(Section, frozen=True):
         if not _ways(self):
             raise ValueError("dns: asks nobody, allowed: one of nodeLocal, service, servers")
         for key, address in (("nodeLocal", self.node_local), ("service", self.service), *enumerate(self.servers)):
-            if address and not _is_ip(address):
+            if address and not _is_ip(address) and (key, address) != ("service", AUTO):
                 place = key if isinstance(key, str) else f"servers[{key}]"
                 raise ValueError(f"{place}: is {address[:64]!r}, allowed: an IP address")
 
@@ -128,11 +138,19 @@ class Check:
         self._limit_s = USABLE * timeout_s
         self._had_it = False
 
+    def placed(self, around: Surroundings) -> "Check":
+        if self._settings.service == AUTO:
+            api_server = around.service[0] if around.service is not None else ""
+            self._settings = as_the_pod_has_it(self._settings, around.resolv_conf, api_server)
+        return self
+
     def __call__(self) -> Finding:
         """PASSED, FAILED with the legs that this node has broken, SHARED where the servers are at fault, UNKNOWN where
-        they may be."""
+        they may be, NOT_APPLICABLE without a DNS of the cluster."""
         self._routes.taken()
         settings, limit_s = self._settings, self._limit_s
+        if settings.service == AUTO:
+            return Finding(CheckState.NOT_APPLICABLE, NO_CLUSTER_DNS)
         ways = _ways(settings)
         gone = [
             Reply(way, UNSENT, detail=NOT_OURS) for way in ways if way.leg is Leg.LOCAL and self._has_lost(way.address)
@@ -151,6 +169,22 @@ class Check:
 
     def close(self) -> None:
         self._routes.close()
+
+
+def as_the_pod_has_it(settings: Settings, resolv_conf: str, api_server: str) -> Settings:
+    """With the addresses that are in a pod's resolv.conf; as it was where that names no DNS of the cluster.
+    api_server: the address of its Service, "" where it is unknown: the name has a record of that family."""
+    server, domain = dns_of(resolv_conf)
+    if not server or not domain:
+        return settings
+    address = ipaddress.ip_address(server.partition("%")[0])
+    return msgspec.structs.replace(
+        settings,
+        service="" if address.is_link_local else server,
+        node_local=server if address.is_link_local else settings.node_local,
+        name=f"kubernetes.default.{domain}" if settings.name == NAME else settings.name,
+        type=settings.type or (("AAAA" if ":" in api_server else "A") if api_server else None),
+    )
 
 
 def judge(replies: Sequence[Reply]) -> Finding:

@@ -24,6 +24,8 @@ reached it. With that a fault is laid where it is:
 | does not reach the API server, or DNS | most do not, and they are reached | warned |
 | does not reach the API server, or DNS | none answers | unknown |
 | has no route for what it sends | | failed |
+| has no list of peers, and reaches the API server | | shared |
+| has no list of peers | | unknown |
 | reaches fewer than half | a NetworkPolicy stops packets between agents | not applicable |
 | does not reach the API server, or DNS | a NetworkPolicy stops packets to Services | warned |
 | reaches fewer than half | fewer than two are ready, by the API server | shared |
@@ -38,7 +40,8 @@ kept beside `stateFile`, and at once when most peers are lost. NetworkPolicies o
 the operator's that admits no agent is named, and no node fails for it. Policies of other kinds are not read. With the
 host's network there is no pod network to examine.
 
-In pods it needs no settings. As a service on the host it needs `node.criSocket`, and the addresses of the Services:
+In pods it needs no settings, and the list `default` has it there. A service on the host runs it where its settings name
+it: it enters the network of the pod beside it (`node.criSocket`), and is given the addresses of the Services:
 
     - name: pod-network
       podNetwork: {apiServer: 10.96.0.1, dns: 10.96.0.10}
@@ -71,7 +74,7 @@ from agent.checks.peers import PEERS, Peer, choosers, chosen, further, turn_of
 from agent.checks.pod_legs import Outcome, Target, try_all
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
-from agent.checks.surroundings import NoPodNetwork, Surroundings
+from agent.checks.surroundings import NoPodNetwork, Surroundings, dns_of
 from agent.kernel.clocks import Clocks
 from agent.kernel.netlink import RouteWatch
 from agent.probe.targets import is_address
@@ -163,7 +166,8 @@ class Check:
         known = self._known(listed)
         others = [peer for peer in known.peers or () if peer.node != around.node]
         if known.peers is None or len(others) < 2:
-            self._say(around, finding := judge(self._seen(around, known, {}, [])), {})
+            reached = self._tried(around, self._api(around), PATIENCE * self._limit_s) if known.peers is None else {}
+            self._say(around, finding := judge(self._seen(around, known, reached, [])), {})
             return finding
         outcomes = self._asked(around, listed, others)
         finding = self._judged(around, listed, outcomes)
@@ -181,7 +185,7 @@ class Check:
     def _known(self, listed: PeerList) -> Known:
         """The first run waits for the list: unknown would close a node that has just started."""
         if listed.now.peers is None:
-            listed.wait_first(self._limit_s)
+            listed.wait_first((1 - PATIENCE) * self._limit_s)
         return listed.now
 
     def _asked(self, around: Surroundings, listed: PeerList, others: Sequence[Peer]) -> Mapping[Target, Outcome]:
@@ -234,7 +238,8 @@ class Check:
     def _tried(
         self, around: Surroundings, targets: Sequence[Target], limit_s: float, small: Sequence[Target] = ()
     ) -> Mapping[Target, Outcome]:
-        name = self._settings.name or dns_of(around.resolv_conf)[1]
+        domain = dns_of(around.resolv_conf)[1] or "svc.cluster.local"
+        name = self._settings.name or f"kubernetes.default.{domain}"
         found = try_all(targets, around.open_socket, around.node, name, max(0.0, limit_s), small)
         for target, outcome in found.items():
             if outcome.answer is not None and not outcome.moved:
@@ -242,13 +247,15 @@ class Check:
             around.board.tried(target.kind, f"IPv{target.family}", str(outcome.way), outcome.seconds)
         return found
 
+    def _api(self, around: Surroundings) -> list[Target]:
+        settings = self._settings
+        if settings.api_server == AUTO:
+            return [] if around.service is None else [Target("api", *around.service)]
+        return [] if settings.api_server == NONE else [Target("api", settings.api_server, settings.api_port)]
+
     def _services(self, around: Surroundings) -> list[Target]:
         settings = self._settings
-        found: list[Target] = []
-        if settings.api_server == AUTO and around.service is not None:
-            found.append(Target("api", *around.service))
-        elif settings.api_server not in (AUTO, NONE):
-            found.append(Target("api", settings.api_server, settings.api_port))
+        found = self._api(around)
         dns = dns_of(around.resolv_conf)[0] if settings.dns == AUTO else settings.dns
         if dns not in ("", NONE):
             found += [Target("dns-udp", dns, settings.dns_port), Target("dns-tcp", dns, settings.dns_port)]
@@ -339,12 +346,3 @@ def _only_small(outcome: Outcome) -> Outcome:
 def _state_of(outcomes: Mapping[Target, Outcome], kinds: Sequence[str]) -> bool | None:
     found = [outcome.open for target, outcome in outcomes.items() if target.kind in kinds]
     return all(found) if found else None
-
-
-def dns_of(resolv_conf: str) -> tuple[str, str]:
-    """The first server of a pod's resolv.conf, "" without one, and the API server's name in the domain of that file."""
-    words = [line.split() for line in resolv_conf.splitlines()]
-    servers = [line[1] for line in words if len(line) > 1 and line[0] == "nameserver" and is_address(line[1])]
-    search = [name for line in words if line and line[0] == "search" for name in line[1:]]
-    domain = next((name for name in search if name.startswith("svc.")), "svc.cluster.local")
-    return (servers[0] if servers else ""), f"kubernetes.default.{domain}"

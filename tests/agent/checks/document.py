@@ -37,19 +37,28 @@ The first run gives the first verdict. Numbers stand in what a check says, never
 LISTS = """
 ## Ready-made lists
 
-`readygate_node_check_profile: default` (of the service), `readygate_agent_check_profile` (of the pods, and of the
-service unless said otherwise) and the chart's `agent.checkProfile` choose one. Without any there is `cni` alone, which
-closes.
+`readygate_agent_check_profile` (of the pods, and of the service unless said otherwise), `readygate_node_check_profile`
+(of the service) and the chart's `agent.checkProfile` choose one; `default` is the default. Empty means no list: there
+is `cni` alone then, which closes.
 
 """
 
 
 LISTS_END = """
-`closes`: of severity `gate`, so what fails closes the node; `warns`: it is told, and closes nothing. A check of yours
-with the same name and another `severity` changes that. In no list: {others}.
+`closes`: of severity `gate`, so what fails closes the node; `warns`: it is reported, and closes nothing. A check of
+yours with the same name and another `severity` changes that. In no list: {others}.
 
-`dns` and `servicePath` are in none as they need addresses of your cluster. With `default`, `gpu` and `storage` the
-service finds them (`readygate_node_find_addresses`), and runs `dns` and `service-path`, which warn:
+A pod cannot run `certificates`, `connection-tables` and `kernel-log`: they take the host's files, network and devices.
+The service does not run `pod-network`: the pod beside it does, and its readiness has the result. `readygate doctor`
+lists what nothing runs (`not-examined`); with `readygate_agent_form: both` all of it is run.
+
+**Upgrades.** A check that joins a list in a later release only warns, on every installation, until your settings name
+it with `severity: gate`. So no upgrade closes a node for something that it did not examine before.
+
+**Small clusters.** `podNetwork` compares a node with others: with fewer than two other agents it is not applicable.
+
+`dns` asks the DNS server of the pod's own `resolv.conf`; the service needs addresses of your cluster for it, and for
+`servicePath`. The service finds them (`readygate_node_find_addresses`), and runs `dns` and `service-path`, which warn:
 
 | address | where it is found |
 |---|---|
@@ -67,12 +76,12 @@ server does not answer, what it told the last time holds, and so does where kube
 The kubelet's settings are its flags, then the files of its `--config-dir`, then that of its `--config`. Its
 `cgroupRoot`, where that is not `/`, becomes that of the check `pressure`.
 
-So **without settings of yours no node is closed for DNS, for kube-proxy, or for its way to Services and other nodes**.
-Look at what these checks say for a while, then have them close:
+So **without settings of yours no node is closed for DNS or kube-proxy as such**. It is closed by `podNetwork` where it
+does not reach the API server, DNS or other nodes while most of its peers do. Look at what the others say for a while,
+then have them close:
 
 ```yaml
 # close.yml
-readygate_node_check_profile: default
 readygate_node_checks:
 - {{name: dns, severity: gate}}
 - {{name: service-path, severity: gate}}
@@ -103,6 +112,9 @@ kube-proxy that goes while it is replaced leaves its rules: that warns for `prox
 """
 
 
+_NOT_RUN = {"dns": "by the role"}  # which finds the addresses
+
+
 SOON = """
 ## How soon
 
@@ -122,24 +134,25 @@ def page() -> str:
 
 
 def _lists() -> str:
-    """Which check is in which list, on a node and in a pod, and whether it can close one there."""
-    found = {(mode, name): checks_of(name, mode, "/host") for mode in ("node", "pod") for name in PROFILES}
+    """Which check is in which list, which forms run it, and whether it can close a node."""
+    found = {(mode, name): checks_of(name, mode, "/host") for mode in ("pod", "node") for name in PROFILES}
     severities = {
-        (mode, name, check["name"]): "warns" if check.get("severity") == "warn" else "closes"
-        for (mode, name), checks in found.items()
+        (name, check["name"]): "warns" if check.get("severity") == "warn" else "closes"
+        for (_, name), checks in found.items()
         for check in checks
     }
+    runs = {(mode, check["name"]) for (mode, _), checks in found.items() for check in checks}
     kinds = {check["name"]: kind for checks in found.values() for check in checks for kind in check if kind in KINDS}
-    head = f"| check | kind | {' | '.join(f'`{name}`' for name in PROFILES)} | in a pod too |\n"
+    head = f"| check | kind | {' | '.join(f'`{name}`' for name in PROFILES)} | in a pod | as a service |\n"
     rows = "".join(
         f"| `{check}` | [`{kind}`](#{kind.lower()}) | "
-        f"{' | '.join(severities.get(('node', name, check), '-') for name in PROFILES)} | "
-        f"{'yes' if any(('pod', name, check) in severities for name in PROFILES) else 'no'} |\n"
+        f"{' | '.join(severities.get((name, check), '-') for name in PROFILES)} | "
+        f"{' | '.join('yes' if (mode, check) in runs else _NOT_RUN.get(check, 'no') for mode in ('pod', 'node'))} |\n"
         for check, kind in kinds.items()
     )
     *others, last = [f"`{kind}`" for kind in KINDS if kind not in kinds.values()]
     end = LISTS_END.format(others=f"{', '.join(others)} and {last}")
-    return f"{LISTS}{head}{'|---' * (len(PROFILES) + 3)}|\n{rows}{end}"
+    return f"{LISTS}{head}{'|---' * (len(PROFILES) + 4)}|\n{rows}{end}"
 
 
 def _soon() -> str:

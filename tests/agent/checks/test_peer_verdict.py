@@ -174,6 +174,18 @@ def test_without_a_list_nothing_is_known() -> None:
     assert judge(Seen("own", None, list_trouble="Unreachable")).output == "no list of peers: Unreachable"
 
 
+@cases(
+    "services, state",
+    ("the API server is reached", "+", CheckState.SHARED),
+    ("it is not reached", "-", CheckState.UNKNOWN),
+    ("this node cannot send to it", "u", CheckState.UNKNOWN),
+)
+def test_an_api_server_that_is_reached_and_gives_no_list_is_no_fault_of_this_node(
+    services: str, state: CheckState
+) -> None:
+    assert judge(Seen("own", None, legs=legs(services), list_trouble="429")).state is state
+
+
 def test_a_list_that_is_refused_is_refused_on_all_nodes() -> None:
     assert judge(Seen("own", None, list_trouble="403", list_forbidden=True)).state is CheckState.SHARED
 

@@ -8,15 +8,15 @@ import pytest
 from agent import settings as reader
 from agent.checks.builtin.runtime import Check, Settings
 from agent.checks.catalogue import given_kinds, rights_of
-from agent.checks.profiles import PROFILES
+from agent.checks.profiles import MAY_CLOSE, PROFILES, cautious, not_run
 from agent.checks.state import CheckState
 from component.settings import SettingsError
 from tests.agent.checks.builtin.test_runtime import READY, Runtime, RuntimeStatus
 
 NODE = "mode: node\nnode: {name: a, server: 'https://192.0.2.1:6443'}\n"
 POD = "mode: pod\n"
-IN_PODS = "cni pressure time runtime filesystem pod-addresses"
-ON_NODES = f"{IN_PODS} certificates connection-tables kernel-log"
+IN_PODS = "cni pressure time runtime filesystem pod-network dns pod-addresses"
+ON_NODES = "cni pressure time runtime filesystem pod-addresses certificates connection-tables kernel-log"
 
 
 def parsed(text: str) -> reader.Settings:
@@ -122,6 +122,63 @@ def test_what_is_refused(text: str, expected: str) -> None:
     with pytest.raises(SettingsError) as refused:
         parsed(text)
     assert str(refused.value).startswith(expected), refused.value
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(f"{POD}profile: default", "cni runtime filesystem pod-network", id="in a pod"),
+        pytest.param(
+            f"{NODE}profile: default", "cni runtime filesystem connection-tables kernel-log", id="as a service"
+        ),
+    ],
+)
+def test_the_default_list_closes_for_these_and_warns_for_the_rest(text: str, expected: str) -> None:
+    assert expected == " ".join(check.name for check in parsed(text).checks if check.severity == "gate")
+
+
+def test_the_names_that_may_close_are_those_of_the_first_release() -> None:
+    """A name that is added here would close nodes by an upgrade. A new check of a list only warns until the settings
+    name it with `severity: gate`."""
+    first = {"cni", "runtime", "filesystem", "pod-network", "connection-tables", "kernel-log", "gpu", "pressure"}
+    assert first == MAY_CLOSE
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "severity"),
+    [
+        pytest.param("cni", {"cni": {}}, None, id="of the first release"),
+        pytest.param("pressure", {"pressure": {}, "severity": "warn"}, "warn", id="of the first release, which warns"),
+        pytest.param("new", {"link": {}}, "warn", id="unknown"),
+        pytest.param("new", {"link": {}, "severity": "gate"}, "warn", id="unknown, whatever the list says"),
+    ],
+)
+def test_a_check_that_joins_a_list_later_only_warns(name: str, check: dict[str, Any], severity: str | None) -> None:
+    found = cautious(name, check)
+    assert (severity, check.keys()) == (
+        found.get("severity"),
+        found.keys() - {"severity"} | (check.keys() & {"severity"}),
+    )
+
+
+def test_a_check_that_joined_later_closes_once_the_settings_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.checks.profiles.MAY_CLOSE", MAY_CLOSE - {"pod-network"})
+    text = f"{POD}profile: default"
+    named = [f"{text}\nchecks: [{{name: pod-network, {key}}}]" for key in ("severity: gate", "periodSeconds: 5")]
+    assert ["warn", "gate", "warn"] == [check_of(one, "pod-network")[1] for one in (text, *named)]
+
+
+@pytest.mark.parametrize(
+    ("profile", "mode", "expected"),
+    [
+        pytest.param("default", "pod", "certificates connection-tables kernel-log", id="in a pod"),
+        pytest.param("default", "node", "pod-network dns", id="as a service"),
+        pytest.param("minimal", "pod", "", id="minimal needs nothing more"),
+        pytest.param("", "pod", "", id="no list"),
+    ],
+)
+def test_what_an_agent_of_a_mode_cannot_run_of_a_list(profile: str, mode: str, expected: str) -> None:
+    assert expected == " ".join(not_run(profile, mode))
 
 
 def test_a_runtime_is_looked_for_at_the_sockets_of_several(tmp_path: Path) -> None:

@@ -111,6 +111,14 @@ def test_an_answer_leads_to_its_finding(whole, capsys, path, answer, expected):
     assert expected in found
 
 
+def test_what_the_agents_pods_cannot_examine_is_read_of_their_configuration(whole, capsys):
+    volumes = [{"name": "config", "configMap": {"name": "readygate-agent-0123456789"}}]
+    pods = HEALTH_SET["spec"]["template"]["spec"] | {"volumes": volumes}
+    whole.objects[SETS] = HEALTH_SET | {"spec": HEALTH_SET["spec"] | {"template": {"spec": pods}}}
+    whole.objects[CONFIGURATION.replace("extender", "agent")] = {"data": {"agent.yaml": "profile: {name: default}"}}
+    assert (0, [("note", "not-examined")]) == doctor(capsys, "--scheduler", whole.scheduler)
+
+
 def test_a_missing_extender_is_a_finding(whole, capsys):
     whole.extenders = []
     code, found = doctor(capsys, "--scheduler", whole.scheduler)

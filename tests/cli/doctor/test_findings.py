@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.doctor.agents import agents_of
 from cli.doctor.examine import examine
+from cli.doctor.facts import Agents
 from cli.doctor.findings import Severity
 from cli.doctor.schedulers import sample_nodes
 from extender.web.schema import OrderTold, Scope
@@ -95,6 +97,7 @@ PROVOKED = cases(
     ),
     ("there is no cap", given.with_settings("cap: off"), "warning no-cap"),
     ("a gate is in shadow", given.with_gate(armed=False), "note shadow"),
+    ("agents run in pods alone", {"agents": Agents("default")}, "note not-examined"),
     ("its DaemonSet is not there", given.with_gate(health_set=None), "error no-health-daemonset"),
     ("its selector matches no pod", given.with_gate(pods=0), "error selects-nothing"),
     ("nothing probes the health pods", given.with_pods(probed=False), "error no-readiness-probe"),
@@ -221,3 +224,40 @@ def test_the_worst_comes_first():
 def test_every_finding_but_notes_has_a_remedy():
     spoiled = replace(FACTS, replicas=(), schedulers=(), gates=(), settings=None, unread=("x",), faults=("y",))
     assert [] == [one.name for one in examine(spoiled) if one.severity is not Severity.NOTE and not one.remedy]
+
+
+def agent_file(profile, **files):
+    return {"agent.yaml": f"mode: pod\nprofile: {profile}\nchecks: []\n", **files}
+
+
+READER = "checks: [{name: certificates, certificates: {}}, {name: kernel-log, kernelLog: {}}]"
+NODE = {"readygate.dev/speaker": "node"}
+
+
+@cases(
+    "files, annotations, expected",
+    (
+        "in pods",
+        agent_file("{name: default, leaveOut: []}"),
+        {},
+        "default: certificates, connection-tables, kernel-log",
+    ),
+    ("the short form", agent_file("gpu"), {}, "gpu: certificates, connection-tables, kernel-log"),
+    ("a reader beside it", agent_file("default", **{"reader.yaml": READER}), {}, "default: connection-tables"),
+    ("a service beside it", agent_file("default"), NODE, None),
+    ("a list that a pod runs whole", agent_file("minimal"), {}, None),
+    ("no list", {"agent.yaml": "mode: pod\nchecks: [{name: a, cni: {}}]"}, {}, None),
+    ("no file", {}, {}, None),
+    ("no YAML", {"agent.yaml": "{"}, {}, None),
+    ("another document", {"agent.yaml": "[1]"}, {}, None),
+)
+def test_what_pods_cannot_examine_is_listed_once(files, annotations, expected):
+    found = [one for one in examine(replace(FACTS, agents=agents_of(files, annotations))) if one.name == "not-examined"]
+    assert (0 if expected is None else 1) == len(found)
+    assert expected is None or found[0].evidence.endswith(expected)
+
+
+def test_a_gate_that_only_warns_is_not_said_to_be_in_shadow():
+    assert [] == [
+        one for one in examine(replace(FACTS, **given.with_gate(armed=False, refuses=False))) if one.name == "shadow"
+    ]

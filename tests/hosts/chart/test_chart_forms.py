@@ -135,7 +135,8 @@ def one_more_of_each(release: Release) -> list[str]:
     checks = [*(of(values, "agent", "checks") or ()), {"name": CHANGED, "exec": {"command": ["/bin/true"]}}]
     pods = {"namespace": release.namespace, "labelSelector": "app=none"}
     gate = {"name": CHANGED, "enforcement": "shadow", "healthPods": pods}
-    gates = [*(of(values, "extender", "configuration", "gates") or [{}]), gate]
+    starts = {"name": "starts", "severity": "warn", "healthPods": None, "podStarts": {}}
+    gates = [*(of(values, "extender", "configuration", "gates") or [{}, starts]), gate]
     return [f"agent.checks={json.dumps(checks)}", f"extender.configuration.gates={json.dumps(gates)}"]
 
 

@@ -33,13 +33,15 @@ def would_be_closed(hosts, deployed):  # noqa: ARG001
 
 
 def decided(hosts):
-    """What the one gate has decided of NODE, armed or not."""
+    """What the first gate has decided of NODE, armed or not."""
     said = hosts.ssh("control-1", f"curl --silent --fail http://127.0.0.1:9377/api/v1/nodes/{NODE}").stdout
     return json.loads(said)["node"]["gates"][0]
 
 
 def impact(hosts):
-    (gate,) = json.loads(readygate(hosts, "impact", "--output=json")[1])["gates"]
+    """Of the gate by the agents; the other one only shows nodes on which pods fail to start."""
+    gate, starts = json.loads(readygate(hosts, "impact", "--output=json")[1])["gates"]
+    assert (gate["gate"], starts["gate"]) == ("health", "starts")
     return gate
 
 

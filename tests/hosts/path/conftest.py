@@ -38,8 +38,8 @@ CHANGED: dict[str, Any] = {
 TRACES = (
     "ls -A /opt; find /etc/kubernetes /opt/readygate /etc/systemd /run/systemd/system /run/readygate* /etc/passwd"
     " /etc/group -printf '%p %y %s %l\\n' 2>/dev/null | sort;"
-    # The kubelet's own files of its first pods.
-    " find /var/lib/kubelet -maxdepth 1 ! -name '*_pods_state' -printf '%p %y\\n' | sort;"
+    # But for the kubelet's own files of its first pods, and the empty folder that it makes for the agent's pod.
+    " find /var/lib/kubelet -maxdepth 1 ! -name '*_pods_state' ! -name readygate -printf '%p %y\\n' | sort;"
     " systemctl list-units --all --plain --no-legend 'readygate*'"
 )
 

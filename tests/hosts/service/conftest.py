@@ -56,6 +56,7 @@ class Service:
             "readygate_node_min_ready_seconds": 1,
             "readygate_node_ready_timeout_seconds": 150,
             "readygate_node_heartbeat": True,
+            "readygate_node_check_profile": "",  # each test names what it examines
             "readygate_node_health_pods": [HEALTH_PODS],
         }
         run = self.ansible.run("node-plugin.yml", **{**given, **more})

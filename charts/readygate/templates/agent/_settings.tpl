@@ -11,6 +11,20 @@
 {{- toYaml $figures -}}
 {{- end -}}
 
+{{/* Whether the agent on the node writes heartbeats: "true", or nothing. */}}
+{{- define "readygate.agent.heartbeat" -}}
+{{- $agent := .Values.agent -}}
+{{- $confined := and $agent.publishCondition $agent.admissionPolicy -}}
+{{- if kindIs "invalid" $agent.heartbeat -}}
+{{- if and $confined (eq $agent.speaker "node") -}}true{{- end -}}
+{{- else if $agent.heartbeat -}}
+{{- if not $confined -}}
+{{- fail "agent.heartbeat needs agent.publishCondition and agent.admissionPolicy: without them an agent could write any Lease here" -}}
+{{- end -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{/* The agent's configuration file. */}}
 {{- define "readygate.agent.settings" -}}
 {{- $agent := .Values.agent -}}
@@ -31,9 +45,7 @@
 {{- fail (printf "each check must have a name of its own, and cni and reader are those of the chart: %s" (join ", " $names)) -}}
 {{- end -}}
 {{- if not (or $given $agent.checkProfile) -}}{{- fail "there must be at least one check: agent.cni.check, agent.checkProfile or agent.checks" -}}{{- end -}}
-{{- if and $agent.heartbeat (not (and $agent.publishCondition $agent.admissionPolicy)) -}}
-{{- fail "agent.heartbeat needs agent.publishCondition and agent.admissionPolicy: without them an agent could write any Lease here" -}}
-{{- end -}}
+{{- $_ := include "readygate.agent.heartbeat" . -}}
 {{- $checks := list -}}
 {{- range $given -}}
 {{- $base := dict "periodSeconds" $figures.checkPeriodSeconds "failureThreshold" $figures.checkFailureThreshold -}}

@@ -1,5 +1,5 @@
 {{/* What the extender is given: the defaults of this deployment, joined with `extender.configuration`. A gate that names
-     no health pods speaks by the agents of this release. */}}
+     no health pods goes by the agents of this release. */}}
 {{- define "readygate.extender.given" -}}
 {{- $name := include "readygate.agent" . -}}
 {{- $ours := dict "namespace" .Release.Namespace "labelSelector" (printf "app.kubernetes.io/name=%s" $name) "daemonSet" $name -}}
@@ -40,7 +40,8 @@
   "kubernetes" (dict "server" (.Values.kubernetes.server | default nil))
   "mode" "protect"
   "namespace" .Release.Namespace
-  "gates" (list (dict))) -}}
+  "gates" (list (dict) (dict "name" "starts" "severity" "warn" "healthPods" nil "podStarts" (dict)))) -}}
+{{- if include "readygate.agent.heartbeat" . -}}{{- $_ := set $base "heartbeat" (dict "agents" (dict "limitSeconds" 9)) -}}{{- end -}}
 {{- $given := include "readygate.joined" (list $base .Values.extender.configuration) | fromYaml -}}
 {{- $gates := list -}}
 {{- range $given.gates -}}

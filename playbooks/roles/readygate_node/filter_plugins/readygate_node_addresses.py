@@ -11,7 +11,7 @@ from typing import Any
 
 DNS, PATH, PRESSURE = "dns", "service-path", "pressure"
 FAMILIES = {4: "ipv4", 6: "ipv6"}
-NAMES = (DNS, *(f"{DNS}-{family}" for family in FAMILIES.values()), PATH)  # of all that may be found
+NAMES = (DNS, *(f"{DNS}-{family}" for family in FAMILIES.values()), PATH, "pod-network")  # that a host may be without
 PEERS = 9  # as many as the check servicePath ever looks at in a run: agent/checks/builtin/service_path.py
 SERVICE_NAME = "kubernetes.default.svc"
 RECORDS = {4: "A", 6: "AAAA"}

@@ -2,13 +2,18 @@
 
 import errno
 import os
+import socket
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from agent.checks.builtin import dns
 from agent.checks.builtin.dns import Check, Leg, Reply, Settings, Way, judge
+from agent.checks.peer_answer import Board
+from agent.checks.peer_list import Source
 from agent.checks.state import CheckState, Finding
+from agent.checks.surroundings import Surroundings
 from agent.probe.dns_message import query_of, said_in
 from agent.settings import parse
 from component.settings import SettingsError
@@ -185,3 +190,63 @@ def test_a_service_without_endpoints_is_no_fault_of_this_node(monkeypatch: pytes
     monkeypatch.setattr(dns, "connect", refused)
     found = Check(Settings(service="10.96.0.10"), SHORT_S)()
     assert (CheckState.UNKNOWN, True) == (found.state, "refused" in found.output), found
+
+
+POD = "search a.svc.c.test svc.c.test c.test\nnameserver {}\noptions ndots:5\n"
+
+
+@cases(
+    "resolv_conf, api_server, expected",
+    ("the Service", POD.format("10.96.0.10"), "10.96.0.1", ("10.96.0.10", "", "kubernetes.default.svc.c.test", "A")),
+    ("IPv6 alone", POD.format("fd00::a"), "fd00::1", ("fd00::a", "", "kubernetes.default.svc.c.test", "AAAA")),
+    (
+        "the API server of the other family",
+        POD.format("10.96.0.10"),
+        "fd00::1",
+        ("10.96.0.10", "", "kubernetes.default.svc.c.test", "AAAA"),
+    ),
+    (
+        "a cache on the node",
+        POD.format("169.254.20.10"),
+        "10.96.0.1",
+        ("", "169.254.20.10", "kubernetes.default.svc.c.test", "A"),
+    ),
+    ("one of IPv6", POD.format("fe80::1%eth0"), "", ("", "fe80::1%eth0", "kubernetes.default.svc.c.test", None)),
+    ("the host's own file", "search example.com\nnameserver 192.0.2.53\n", "10.96.0.1", ("auto", "", dns.NAME, None)),
+    ("a host whose search list is empty", "nameserver 127.0.0.53\n", "10.96.0.1", ("auto", "", dns.NAME, None)),
+    ("no server", "search svc.c.test\n", "10.96.0.1", ("auto", "", dns.NAME, None)),
+    ("no file", "", "", ("auto", "", dns.NAME, None)),
+)
+def test_auto_takes_what_the_pod_has(
+    resolv_conf: str, api_server: str, expected: tuple[str, str, str, str | None]
+) -> None:
+    found = dns.as_the_pod_has_it(Settings(service="auto"), resolv_conf, api_server)
+    assert (found.service, found.node_local, found.name, found.type) == expected
+
+
+def test_auto_keeps_the_name_and_the_type_that_are_given() -> None:
+    given = Settings(service="auto", name="a.test", type="A")
+    found = dns.as_the_pod_has_it(given, POD.format("fd00::a"), "fd00::1")
+    assert (found.service, found.name, found.type) == ("fd00::a", "a.test", "A")
+
+
+def no_source(_service: str) -> Source:
+    raise AssertionError("this check reads no list of peers")
+
+
+@cases(
+    "resolv_conf, state",
+    (
+        "with the host's network there is no DNS of the cluster",
+        "search example.com\nnameserver 127.0.5.9\n",
+        "not applicable",
+    ),
+    ("in a pod the server of its file is asked", POD.format(SERVICE), "passed"),
+)
+def test_the_default_check_asks_the_dns_of_the_pod_alone(resolv_conf: str, state: str) -> None:
+    with dns_servers({SERVICE: "answers"}, {SERVICE: "answers"}) as port:
+        around = Surroundings("a", "ns", Board(time.monotonic), no_source, socket.socket, resolv_conf)
+        checked = Check(Settings(service="auto", port=port), AMPLE_S).placed(around)
+        found = checked()
+        checked.close()
+    assert found.state == state, found

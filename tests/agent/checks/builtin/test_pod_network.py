@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from agent.checks.builtin.pod_network import CONNECTIONS, Check, Settings, dns_of
+from agent.checks.builtin.pod_network import CONNECTIONS, Check, Settings
 from agent.checks.catalogue import check_section, check_spec
 from agent.checks.peer_answer import LATELY_S, Board
 from agent.checks.peer_verdict import Answer
 from agent.checks.state import CheckState, Finding
-from agent.checks.surroundings import NoPodNetwork, Surroundings
+from agent.checks.surroundings import NoPodNetwork, Surroundings, dns_of
 from agent.modes.pod_network import answers_of, own_sockets
 from agent.report.server import HealthServer
 from agent.settings import parse
@@ -335,11 +335,11 @@ def test_the_catalogue_places_it(cluster: Cluster) -> None:
         "search a.svc.c.test svc.c.test c.test\nnameserver 10.96.0.10\n",
         ("10.96.0.10", "svc.c.test"),
     ),
-    ("no domain", "nameserver fd00::a\n", ("fd00::a", "svc.cluster.local")),
-    ("nothing", "", ("", "svc.cluster.local")),
+    ("the file of a host", "search example.com\nnameserver fd00::a\n", ("fd00::a", "")),
+    ("nothing", "", ("", "")),
 )
 def test_dns_is_what_the_pod_has(text: str, expected: tuple[str, str]) -> None:
-    assert dns_of(text) == (expected[0], f"kubernetes.default.{expected[1]}")
+    assert dns_of(text) == expected
 
 
 def test_names_are_no_addresses() -> None:
