@@ -1,4 +1,4 @@
-"""The files of .github and .pre-commit-config.yaml: they parse, run make targets only, pin actions, and cover each lock file."""
+""".github and .pre-commit-config.yaml parse, run make targets only and pin actions; a manager renews each lock file."""
 
 import json
 import re
@@ -15,7 +15,7 @@ GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").iterdir())
 FORMS = sorted(path for path in (GITHUB / "ISSUE_TEMPLATE").iterdir() if path.name != "config.yml")
 TARGETS = set(re.findall(r"^([a-z0-9-]+):(?!=)", (ROOT / "Makefile").read_text(), re.MULTILINE))
-# No manager knows its format: `make lock-image` renews it, and `make push` refuses an image whose packages it does not record.
+# `make lock-image` renews it: no manager knows its format. `make push` refuses an image with packages it does not list.
 RENEWED_BY_HAND = {"images/debian.lock"}
 
 
