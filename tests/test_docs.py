@@ -83,7 +83,7 @@ RUN_ELSEWHERE = {
 }
 # Run from the document itself, in their order, on ring 2.
 OF_HELM = set(re.findall(r"^\$ (.*)$", (ROOT / "docs" / "helm.md").read_text(), re.MULTILINE))
-# The README's part "Deploy" is run from the README itself, on ring 3: by these names, in this order.
+# The README's part "Ansible" is run from the README itself, on ring 3: by these names, in this order.
 DEPLOYMENT = ROOT / "tests" / "hosts" / "deployment"
 DEPLOY = ["IMAGE", "LOAD", "INVENTORY", "CHECK", "DEPLOY", "STATUS", "REMOVE"]
 
@@ -197,8 +197,8 @@ def test_the_documented_checks_are_valid_beside_the_built_in_one() -> None:
     assert ["cni", *(check["name"] for check in checks)] == [check.name for check in parsed.checks]
 
 
-def test_the_filter_request_of_the_readme_gets_the_answer_of_the_readme() -> None:
-    request, answer = (text for document, text in blocks("json") if document == "README.md")
+def test_the_documented_filter_request_gets_the_documented_answer() -> None:
+    request, answer = (text for document, text in blocks("json") if document == "extender-contract.md")
     nodes = {"node-1": Decision(OPEN), "node-2": Decision(CLOSED_UNHEALTHY), "node-3": Decision(OPEN)}
     names = wire.read_filter_args(request.encode()).node_names or []
     found = sort_out(names, with_decisions(Snapshot(), "health", nodes))

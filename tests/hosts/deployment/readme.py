@@ -1,4 +1,4 @@
-"""The commands of the README's part "Deploy", read from the README and run as they stand.
+"""The commands of the README's part "Ansible", read from the README and run as they stand.
 
 They run in the checkout as it is, but what they write goes elsewhere (an overlay that only they see): nobody's own
 inventory.yml is touched. `ssh` and `kubectl` know the hosts' keys, as a person's own do.
@@ -20,8 +20,8 @@ _IN_OVERLAY = (
 
 
 def commands() -> list[str]:
-    """Of the first console block below "## Deploy", without their comments."""
-    text = (ROOT / "README.md").read_text().partition("\n## Deploy\n")[2]
+    """Of the first console block below "### Ansible", without their comments."""
+    text = (ROOT / "README.md").read_text().partition("\n### Ansible\n")[2]
     block = re.search(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     lines = block[1].splitlines() if block else []
     return [line.removeprefix("$ ").partition("  #")[0].strip() for line in lines if line.startswith("$ ")]
