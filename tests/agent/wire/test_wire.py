@@ -135,10 +135,10 @@ def test_probes_get_their_defaults():
                 "setHostnameAsFQDN": True,
                 "subdomain": "s",
             },
-            {"targetContainerName": "app"},
+            {},
             (
                 ("hostAliases", "hostUsers", "resourceClaims", "setHostnameAsFQDN", "shareProcessNamespace"),
-                ("targetContainerName",),
+                (),
             ),
             id="of a pod, which an ordinary one has not",
         ),
