@@ -33,7 +33,7 @@ def agents_of(files: Mapping[str, str], annotations: Mapping[str, str]) -> Agent
 
 
 def of_agents(agents: Agents | None) -> Iterator[Finding]:
-    """One note on what a pod cannot examine and nothing beside it does."""
+    """One note on what a pod cannot examine and nothing next to it does."""
     if agents is None or agents.service:
         return
     left = [name for name in not_run(agents.profile, "pod") if name not in agents.beside]
