@@ -11,6 +11,7 @@ from tests.hosts.network.conftest import Agents
 from tests.hosts.waiting import wait_until
 from tools.faults.pod_network import BRIDGE
 from tools.faults.registry import FAULTS
+from tools.testbed.hosts import coredns
 from tools.testbed.hosts.network import plug
 
 CLOSED_S, OPEN_S = 6.0, 4.0
@@ -27,6 +28,12 @@ NAMES = {
     "pod-routes-wrong": "the routes are wrong",
     "services-flushed": "kube-proxy's rules are gone",
 }
+
+
+def test_without_a_fault_each_node_passes(agents: Agents) -> None:
+    found = agents.never_closed(set(agents.hosts.names), CALM_S)
+    said = {text.partition(":")[0] for text in agents.said().values()}
+    assert (found, said) == (set(), {"passed"})
 
 
 @pytest.mark.parametrize("name", NAMES, ids=list(NAMES.values()))
@@ -78,9 +85,9 @@ def test_two_of_five_that_are_cut_off_are_closed_and_the_others_are_not(agents: 
 
 
 def test_without_dns_for_all_no_node_is_closed(agents: Agents) -> None:
-    """The cluster has no server behind its DNS Service."""
-    found = agents.never_closed(set(agents.hosts.names), CALM_S)
-    said = {agents.says(node).partition(",")[0] for node in agents.hosts.names}
+    with agents.healed(), coredns.stopped(agents.hosts):
+        found = agents.never_closed(set(agents.hosts.names), CALM_S)
+        said = {text.partition(",")[0] for text in agents.said().values()}
     assert (found, said) == (set(), {"warned: not of this node alone"})
 
 
