@@ -54,10 +54,14 @@ class Agents:
         """What the check says of each node."""
         return {node: self.says(node) for node in self.hosts.names}
 
+    def states(self) -> set[str]:
+        """Of the check, on all nodes."""
+        return {text.partition(":")[0] for text in self.said().values()}
+
     def wait_well(self) -> None:
         well = dict.fromkeys(self.hosts.names, "True")
         wait_until(lambda: self.ready() == well, lambda: f"all are Ready: {self.ready()} {self.said()}")
-        wait_until(lambda: _states(self.said()) == {"passed"}, lambda: f"all pass: {self.said()}")
+        wait_until(lambda: self.states() == {"passed"}, lambda: f"all pass: {self.said()}")
 
     def never_closed(self, nodes: set[str], seconds: float) -> set[str]:
         """Those of these nodes that were closed at some time."""
@@ -74,10 +78,6 @@ class Agents:
             yield
         finally:
             self.wait_well()
-
-
-def _states(said: dict[str, str]) -> set[str]:
-    return {text.partition(":")[0] for text in said.values()}
 
 
 @pytest.fixture(scope="package")
