@@ -39,7 +39,9 @@ class Tool:
 
     @property
     def version(self) -> str:
-        pinned = re.search(rf"^\s+{re.escape(self.module)} (v\S+)", (self.source / "go.mod").read_text(), re.MULTILINE)
+        pinned = re.search(
+            rf"^(?:require)?\s+{re.escape(self.module)} (v\S+)", (self.source / "go.mod").read_text(), re.MULTILINE
+        )
         assert pinned is not None
         return pinned[1]
 
