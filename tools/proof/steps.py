@@ -102,6 +102,7 @@ ROUTER = Step(
     (PYTHON, "-m", "tools.testbed.shared.tools", "kube-router"),
     "enforces NetworkPolicies, built once and cached",
 )
+COREDNS = Step("coredns", (PYTHON, "-m", "tools.testbed.shared.tools", "coredns"), "DNS, built once and cached")
 
 RING_0 = pytest_step(
     "ring-0",
@@ -190,7 +191,7 @@ GATE = Selection(
     obstacles.disk_space,
 )
 WHOLE = Selection(
-    (*_PREPARE, ROUTER),
+    (*_PREPARE, ROUTER, COREDNS),
     tuple(
         tuple(map(in_whole, lane))
         for lane in (
@@ -211,7 +212,7 @@ SELECTIONS = {
     "hosts": replace(hosts_selection(), lanes=((RING_3,), (SERVICE, ARCHIVE, ARM64))),
     "controls": hosts_selection(THREE_CONTROLS),
     "ipv6": hosts_selection(IPV6_ALONE),
-    "network": hosts_selection(POD_NETWORK, prepare=(TOOLS,)),
+    "network": hosts_selection(POD_NETWORK, prepare=(TOOLS, COREDNS)),
     "policy": hosts_selection(ENFORCED, prepare=(ROUTER,)),
     "kills": hosts_selection(*_KILLS),
     "chart": hosts_selection(FORMS, prepare=(TOOLS,)),

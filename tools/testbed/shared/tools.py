@@ -1,8 +1,9 @@
-"""helm, promtool, kustomize, and where it is asked for kube-router: each built from source once and kept in the user's
+"""helm, promtool, kustomize, and on request kube-router and CoreDNS: each built from source once and kept in the user's
 cache folder, as Kubernetes is.
 
-Each has a folder with a Go module that names it as its tool and pins all it is made of. helm's shares the libraries of
-Kubernetes with the testbed's binaries, so little has to be compiled for it where those were built.
+Each has a folder with a Go module that pins all it is made of and names it as its tool, or has a main.go of its own.
+helm and CoreDNS share the libraries of Kubernetes with the testbed's binaries, so less is compiled for them where those
+were built.
 """
 
 import argparse
@@ -23,7 +24,8 @@ _MAJOR, _MINOR = KUBERNETES_VERSION.removeprefix("v").split(".")[:2]
 
 @dataclass(frozen=True)
 class Tool:
-    """package: its command's; module: which pins its version. variables: set by the linker. tags: of the build."""
+    """package: its command's, "." for the main.go in its folder. module: which pins its version. variables: set by the
+    linker. tags: of the build."""
 
     name: str
     module: str
@@ -37,7 +39,9 @@ class Tool:
 
     @property
     def version(self) -> str:
-        pinned = re.search(rf"^\s+{re.escape(self.module)} (v\S+)", (self.source / "go.mod").read_text(), re.MULTILINE)
+        pinned = re.search(
+            rf"^(?:require)?\s+{re.escape(self.module)} (v\S+)", (self.source / "go.mod").read_text(), re.MULTILINE
+        )
         assert pinned is not None
         return pinned[1]
 
@@ -77,11 +81,15 @@ KUBE_ROUTER = Tool(
     "github.com/cloudnativelabs/kube-router/v2",
     "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router",
 )
+# With few plugins. Only the ring that breaks the pod network asks for it.
+COREDNS = Tool("coredns", "github.com/coredns/coredns", ".")
+ON_REQUEST = (KUBE_ROUTER, COREDNS)
 
 
 def cache_key(tool: Tool) -> str:
     """16 hexadecimal digits over everything the built program depends on."""
-    files = [(tool.source / name).read_bytes() for name in ("go.mod", "go.sum")]
+    sources = [tool.source / "go.mod", tool.source / "go.sum", *sorted(tool.source.glob("*.go"))]
+    files = [source.read_bytes() for source in sources]
     return key_of([platform.system(), platform.machine(), tool.package, *tool.flags, *files])
 
 
@@ -111,9 +119,11 @@ def _build(tool: Tool, folder: Path, progress: Progress) -> None:
 
 
 def main() -> int:
-    known = {tool.name: tool for tool in (*TOOLS, KUBE_ROUTER)}
+    known = {tool.name: tool for tool in (*TOOLS, *ON_REQUEST)}
     parser = argparse.ArgumentParser(prog="python -m tools.testbed.shared.tools", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; default: all but the last")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; default: {', '.join(t.name for t in TOOLS)}"
+    )
     names = parser.parse_args().names or [tool.name for tool in TOOLS]
     if unknown := [name for name in names if name not in known]:
         parser.error(f"{unknown[0]} is not known, allowed: {', '.join(known)}")
