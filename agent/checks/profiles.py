@@ -102,7 +102,7 @@ def _entries(mode: str, root: str, *, storage: bool) -> dict[str, Document]:
             "severity": "warn",
         },
         "certificates": {"certificates": {"folder": f"{root}/var/lib/kubelet/pki"}, "severity": "warn"},
-        "connection-tables": {"connectionTables": {}},
+        "connection-tables": {"connectionTables": {"optional": True}},
         "kernel-log": {"kernelLog": {}},
         "gpu": {"gpu": {}},
     }

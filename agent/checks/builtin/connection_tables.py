@@ -19,7 +19,8 @@ drops then is in its log, by which the check `kernelLog` fails (`conntrackFull`,
 
 A table that this kernel does not have (connection tracking not loaded, no IPv6) is left out, and said. Neighbours of
 IPv4 are on every host: not to see them is unknown. The kernel shows the neighbours, and the tracked connections of the
-host, in the host's network namespace only.
+host, in the host's network namespace only. A node that is itself a container (kind) has no such namespace: with
+`optional`, as in the ready-made lists, a table that cannot be seen is left out there, too.
 """
 
 import time
@@ -59,9 +60,10 @@ _Rate = Annotated[float, Meta(gt=0, description="a number above 0")]
 
 
 class Settings(Section, frozen=True):
-    """`tables`: those to look at."""
+    """`tables`: those to look at. `optional`: what cannot be seen here is left out."""
 
     tables: Annotated[tuple[Table, ...], Meta(min_length=1, description="a list of conntrack, arp, ndisc")] = TABLES
+    optional: bool = False
     warn_percent: _Percent = 80
     fail_drops_per_second: _Rate = 1.0
     warn_misses_per_second: _Rate = 10.0
@@ -121,7 +123,7 @@ def look(settings: Settings) -> Facts:
         try:
             tables.append(_conntrack(settings.proc) if name == "conntrack" else _neighbours(settings.proc, name))
         except CannotLookError as e:
-            if isinstance(e, NotThereError) and not _must_have(name, settings.proc):
+            if isinstance(e, NotThereError) and (settings.optional or not _must_have(name, settings.proc)):
                 absent.append(f"{name} left out: {e}")
             else:
                 unseen.append(f"{e}; or leave {name} out of `tables`")
@@ -161,7 +163,8 @@ def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings
     if facts.unseen:
         return Finding(CheckState.UNKNOWN, "; ".join(facts.unseen))
     passes = Finding(CheckState.WARNED if warning else CheckState.PASSED, "; ".join([*texts, *facts.absent]))
-    return passes if texts else Finding(CheckState.UNKNOWN, "; ".join(facts.absent))
+    nothing = CheckState.NOT_APPLICABLE if settings.optional else CheckState.UNKNOWN
+    return passes if texts else Finding(nothing, "; ".join(facts.absent))
 
 
 def _conntrack(proc: str) -> Fill:

@@ -180,6 +180,19 @@ def test_a_table_that_is_not_there_is_unknown_and_says_what_it_takes(node: Node,
     assert (CheckState.UNKNOWN, True) == (found.state, found.output.endswith(output)), found
 
 
+@pytest.mark.parametrize("optional", [False, True], ids=["named by an operator", "in a ready-made list"])
+def test_a_node_that_is_itself_a_container_fails_no_ready_made_list(node: Node, *, optional: bool) -> None:
+    """The kernel shows the neighbours in its first network namespace alone: kind's nodes have none of them."""
+    for gone in ("net/stat/arp_cache", "net/stat/ndisc_cache"):
+        (node.root / gone).unlink()
+    check = Check(Settings(proc=str(node.root), optional=optional), 1.0)
+    found = check()
+    assert (CheckState.PASSED if optional else CheckState.UNKNOWN) is found.state, found
+    (node.root / "sys/net/netfilter/nf_conntrack_max").unlink()
+    found = check()
+    assert (CheckState.NOT_APPLICABLE if optional else CheckState.UNKNOWN) is found.state, found
+
+
 def test_a_kernel_without_connection_tracking_has_one_table_less(node: Node) -> None:
     (node.root / "sys/net/netfilter/nf_conntrack_max").unlink()
     found = node.check()
