@@ -92,7 +92,7 @@ def test_helm_installs_upgrades_rolls_back_and_removes_it(there, environ):
 
     said = helm("install", RELEASE, str(CHART), *where, *given, environ=environ)
     try:
-        assert yaml.safe_load(said[said.index("extenders:") : said.index("   Leave")])["extenders"] == [REGISTRATION]
+        assert yaml.safe_load(said[said.index("extenders:") : said.index("   Keep")])["extenders"] == [REGISTRATION]
         assert (2, True) == (probe_period_s(), bool(ours()))
         helm("upgrade", RELEASE, str(CHART), *where, *given, "--set=agent.profile=fast", environ=environ)
         assert probe_period_s() == 1

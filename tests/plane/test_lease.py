@@ -29,7 +29,7 @@ def elected(cluster: Cluster) -> Iterator[Cluster]:
     cluster.api.delete(LEASE)
     config = cluster.plane.scheduler_config([], "elected", elected=True, lease_s=LEASE_S)
     cluster.plane.restart_scheduler(config)
-    assert wait_for(lambda: lease(cluster).ours(), timeout_s=60)
+    assert wait_for(lambda: lease(cluster).holder(), timeout_s=60)
     yield cluster
     cluster.plane.restart_scheduler()
 
@@ -51,7 +51,7 @@ def named(cluster: Cluster) -> str:
 
 def test_after_a_scheduler_that_was_killed_the_next_one_leads_at_once(elected: Cluster):
     (node,) = elected.add_nodes(1)
-    holder = lease(elected).ours()
+    holder = lease(elected).holder()
     killed = lease(elected, holder)
     assert holder == named(elected)
     elected.plane.kill_scheduler()
