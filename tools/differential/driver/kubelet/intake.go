@@ -223,6 +223,7 @@ func AnswerIntake(raw json.RawMessage) (any, error) {
 	}
 	workers := newPodWorkers(scene, kl.recorder, kl.workQueue, time.Minute, time.Minute, around, kl.allocationManager).(*podWorkers)
 	kl.podWorkers = workers
+	workerPanic.Store(nil)
 	defer workers.stop()
 	merged, answers := config.NewMerged(), []any{}
 	for _, step := range given.Steps {
