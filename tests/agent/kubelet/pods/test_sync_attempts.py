@@ -135,7 +135,8 @@ def test_pw21_a_failed_look_while_containers_end_counts_as_an_attempt_that_faile
 
     node.runtime.pod = pod
     node.after(10)
-    node.runtime.pod, stop, shown = look, node.runtime.stop_pod, []
+    node.runtime.pod, stop = look, node.runtime.stop_pod
+    shown: list[int] = []
 
     def stop_pod(uid: str) -> None:
         shown.append(node.container().state.exit_code)
