@@ -48,7 +48,8 @@ class World:
 
 
 class HistoryRuntime(FakeRuntime):
-    """`faults`: what goes wrong, as (what, uid). `wait(uid)`: until a start that is slow goes on."""
+    """`faults`: what goes wrong, as (what, uid). `wait(uid)`: until a start that is slow goes on. `waits_for_end(uid)`:
+    nothing more is asked of the pod's containers until one ends. A kubelet does not look at the pod then."""
 
     def __init__(self, clock: Clock, tell: Callable[..., None]) -> None:
         super().__init__(clock)
@@ -56,11 +57,12 @@ class HistoryRuntime(FakeRuntime):
         self.tell = tell
         self.wait: Callable[[str], None] = lambda _uid: None
         self.is_orphan: Callable[[str], bool] = lambda _uid: True
+        self.waits_for_end: Callable[[str], bool] = lambda _uid: False
         self._killed: dict[str, float] = {}
         self.asked = set[str]()  # to stop, by this agent
 
     def pod(self, uid: str) -> RuntimePod:
-        if ("blind", uid) in self.faults:
+        if ("blind", uid) in self.faults and not self.waits_for_end(uid):
             raise RuntimeUnavailable("not to be inspected")
         return self.seen(uid)
 

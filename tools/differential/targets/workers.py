@@ -167,6 +167,7 @@ class _Scene:
         self._statuses = HistoryStatuses(self._table, semantics, world, lambda: self.loop)
         self._probes = HistoryProbes(world.tell)
         world.runtime.wait, world.runtime.is_orphan, world.runtime.asked = self._wait, self._is_orphan, set()
+        world.runtime.waits_for_end = self._waits_for_end
         self.loop = PodLoop(
             self._work_queue,
             LoopParts(
@@ -211,6 +212,13 @@ class _Scene:
     def _is_orphan(self, uid: str) -> bool:
         state = self.loop._states.get(uid)
         return state is None or state.refused
+
+    def _waits_for_end(self, uid: str) -> bool:
+        """Whether a kubelet's KillPod waits. A shorter grace ends that wait; the next attempt looks at the pod."""
+        state = self.loop._states.get(uid)
+        if state is None or state.ends.all is None or state.ends.all.grace_s is None:
+            return False
+        return self.world.runtime.is_ending(uid) and state.ends.all.grace_s <= state.ends.grace_s
 
     def _record(self, event: Event) -> None:
         if event.reason == "NetworkNotReady":

@@ -123,6 +123,30 @@ def test_pw21_an_end_whose_first_look_failed_stops_probes_with_the_next() -> Non
     assert "stop liveness and startup" in node.prober.calls
 
 
+def test_pw21_a_failed_look_while_containers_end_counts_as_an_attempt_that_failed() -> None:
+    """A kubelet does not look at the pod while its KillPod waits, and would not write this status."""
+    node = Node()
+    node.put(POD)
+    look = node.runtime.pod
+    node.put(replace(POD, deletion_timestamp=1.0, deletion_grace_period_s=30))
+
+    def pod(_uid: str) -> object:
+        raise RuntimeUnavailable("away")
+
+    node.runtime.pod = pod
+    node.after(10)
+    node.runtime.pod, stop = look, node.runtime.stop_pod
+    shown: list[int] = []
+
+    def stop_pod(uid: str) -> None:
+        shown.append(node.container().state.exit_code)
+        stop(uid)
+
+    node.runtime.stop_pod = stop_pod
+    node.end("c", 137)
+    assert ([137], [("c", 30)], True) == (shown, node.runtime.stopped, node.finished())
+
+
 def test_pw22_a_container_that_cannot_be_started_is_tried_once_a_sync_and_its_status_says_why() -> None:
     node = Node()
     node.runtime.refuse["c"] = StartError("RunContainerError", "broken")

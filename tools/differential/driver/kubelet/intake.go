@@ -221,6 +221,7 @@ func AnswerIntake(raw json.RawMessage) (any, error) {
 		nodeDeclaredFeaturesFramework: ndf.DefaultFramework,
 		version:                       versionutil.MustParse("1.36.3"),
 	}
+	workerPanic.Store(nil)
 	workers := newPodWorkers(scene, kl.recorder, kl.workQueue, time.Minute, time.Minute, around, kl.allocationManager).(*podWorkers)
 	kl.podWorkers = workers
 	defer workers.stop()

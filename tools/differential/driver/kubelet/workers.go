@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"time"
 
@@ -34,6 +33,13 @@ type workersStep struct {
 	Seconds float64   `json:"seconds"` // advance
 }
 
+// hasPod reports whether the step has a pod that an API server or a file could give. A shrunk step may have none.
+func (step *workersStep) hasPod() bool {
+	pod := step.Pod
+	return pod != nil && pod.UID == step.UID && pod.UID != "" && pod.Name != "" && pod.Namespace != "" &&
+		pod.Spec.RestartPolicy != "" && len(pod.Spec.Containers) > 0 && pod.Spec.Containers[0].Name != ""
+}
+
 // jitter takes the place of wait.Jitter: the history says how much longer a wait is.
 func jitter(_ func(time.Duration, float64) time.Duration, period time.Duration, most float64) time.Duration {
 	return period + time.Duration(random*most*float64(period))
@@ -58,6 +64,7 @@ func AnswerWorkers(raw json.RawMessage) (any, error) {
 	}
 	random, shorterGraceCounts = given.Random, true
 	defer func() { shorterGraceCounts = false }()
+	workerPanic.Store(nil)
 	world := newWorkersWorld(given.Capacity)
 	scene := newWorkersScene(world)
 	defer func() { scene.end() }()
@@ -95,6 +102,9 @@ func (s *workersScene) take(ctx context.Context, step *workersStep) error {
 	pod := s.config[uid]
 	switch step.Op {
 	case "put":
+		if !step.hasPod() {
+			return fmt.Errorf("no pod of uid %q", uid)
+		}
 		s.put(step.Pod)
 	case "house":
 		if err := s.house(ctx); err != nil {
@@ -252,9 +262,7 @@ func (s *workersScene) settle(ctx context.Context) {
 		if turns > 1_000 {
 			panic("it never settles")
 		}
-		for s.busy() {
-			runtime.Gosched()
-		}
+		waitForWorkers(s.working)
 		uids := append(s.relists, s.made()...)
 		s.relists = nil
 		pods := s.kl.getPodsToSync()
@@ -263,7 +271,7 @@ func (s *workersScene) settle(ctx context.Context) {
 				pods = append(pods, pod)
 			}
 		}
-		again := s.workers.wantRestart()
+		again := s.workers.wantRestart(func(uid types.UID) bool { return s.config[uid] != nil })
 		if len(pods) == 0 && !again {
 			return
 		}
@@ -274,7 +282,7 @@ func (s *workersScene) settle(ctx context.Context) {
 	}
 }
 
-func (s *workersScene) busy() bool {
+func (s *workersScene) working() (uids []types.UID) {
 	s.workers.podLock.Lock()
 	defer s.workers.podLock.Unlock()
 	s.mutex.Lock()
@@ -282,10 +290,10 @@ func (s *workersScene) busy() bool {
 	for uid, status := range s.workers.podSyncStatuses {
 		waits, parked := s.parked[uid]
 		if status.working && !(parked && waits.Err() == nil) {
-			return true
+			uids = append(uids, uid)
 		}
 	}
-	return false
+	return uids
 }
 
 // heldBack are static pods whose turn has come: upstream they try again after a while.
@@ -368,8 +376,8 @@ func (s *workersScene) network(on bool) {
 func (s *workersScene) end() {
 	s.locked(func() { s.over = true })
 	s.wake()
-	for s.busy() {
-		runtime.Gosched()
+	if workerPanic.Load() == nil {
+		waitForWorkers(s.working)
 	}
 	s.workers.stop()
 }

@@ -2,10 +2,50 @@
 package kubelet
 
 import (
+	"context"
+	"fmt"
 	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
+
+// A worker waits for nothing but the history, so it works for milliseconds.
+const workersLimit = time.Minute
+
+// The last panic of a worker. Upstream's HandleCrash recovers from it, and the worker's status says "working" for ever.
+// A shrunk history brings one about easily: by a pod without containers.
+var workerPanic atomic.Pointer[string]
+
+func init() {
+	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, cause any) {
+		text := fmt.Sprint(cause)
+		workerPanic.Store(&text)
+	})
+}
+
+// waitForWorkers waits until no pod is worked on. It panics where a worker has, or where one does not end. The workers have
+// many turns before that: on a busy machine the limit may pass between two of them.
+func waitForWorkers(working func() []types.UID) {
+	began := time.Now()
+	for turns := 1; ; turns++ {
+		uids := working()
+		if len(uids) == 0 {
+			return
+		}
+		if cause := workerPanic.Load(); cause != nil {
+			panic("a worker panicked: " + *cause)
+		}
+		if turns%10_000 == 0 && time.Since(began) > workersLimit {
+			slices.Sort(uids)
+			panic(fmt.Sprintf("the workers of %v do not end within %s", uids, workersLimit))
+		}
+		runtime.Gosched()
+	}
+}
 
 func (p *podWorkers) stage(uid types.UID) any {
 	p.podLock.Lock()
@@ -24,20 +64,18 @@ func (p *podWorkers) stage(uid types.UID) any {
 
 // Waits until no worker works.
 func (p *podWorkers) settle() {
-	for p.busy() {
-		runtime.Gosched()
-	}
+	waitForWorkers(p.working)
 }
 
-func (p *podWorkers) busy() bool {
+func (p *podWorkers) working() (uids []types.UID) {
 	p.podLock.Lock()
 	defer p.podLock.Unlock()
-	for _, status := range p.podSyncStatuses {
+	for uid, status := range p.podSyncStatuses {
 		if status.working {
-			return true
+			uids = append(uids, uid)
 		}
 	}
-	return false
+	return uids
 }
 
 // Ends the goroutines of the workers.
@@ -49,12 +87,13 @@ func (p *podWorkers) stop() {
 	}
 }
 
-// wantRestart tells whether a pod has ended of which another of the same uid is there: upstream housekeeping sees it.
-func (p *podWorkers) wantRestart() bool {
+// wantRestart reports whether a pod has ended and another pod of its uid is there: upstream housekeeping sees that pod.
+// A pod that came and went while the first one ended wants no restart, and housekeeping comes when the history says so.
+func (p *podWorkers) wantRestart(isThere func(types.UID) bool) bool {
 	p.podLock.Lock()
 	defer p.podLock.Unlock()
-	for _, status := range p.podSyncStatuses {
-		if status.restartRequested && status.finished {
+	for uid, status := range p.podSyncStatuses {
+		if status.restartRequested && status.finished && isThere(uid) {
 			return true
 		}
 	}
