@@ -7,7 +7,7 @@ from extender.policy import reasons
 from kube import contract
 from tests.plane.cluster import LIMIT_S, Cluster
 from tests.plane.load import ask, told_after
-from tools.kit.waiting import wait_for
+from tools.kit.waiting import wait_for, wait_until
 from tools.testbed.shared import bare
 
 MANY = 30
@@ -47,7 +47,9 @@ def test_a_node_under_a_new_name_is_another_node(cluster: Cluster, shared):
     bare.add_node(cluster.api, new)
     cluster.add_pod("for-the-renamed", node=new)
 
-    assert reasons.CLOSED_NO_HEALTH_POD in cluster.wait_refused("for-the-renamed")
+    # kube-scheduler may see the pod before the node: then it says first that there are no nodes.
+    words = lambda: bare.refused(bare.pod(cluster.api, "for-the-renamed"))  # noqa: E731
+    wait_until(lambda: reasons.CLOSED_NO_HEALTH_POD in words(), words, timeout_s=LIMIT_S)
     assert wait_for(lambda: ask(extender.port, [old, new])["NodeNames"] == [], timeout_s=LIMIT_S)
     cluster.add_health_pods([new], ready=True)
     assert new == cluster.wait_bound("for-the-renamed")

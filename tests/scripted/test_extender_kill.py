@@ -75,8 +75,9 @@ def test_a_killed_master_leaves_a_free_port_and_no_worker_and_the_next_start_ser
         assert silent.recv(1) == b""
     print(f"master killed: port free and worker gone {gone_s:.2f} s, served again {served_s:.2f} s after")
     assert [False, True] == [worker.alive(), worker not in workers_of(process)]
-    # How long a start takes is the machine's; that something of before holds it up would be ours.
-    assert served_s < first_start_s + GONE_S * SLACK
+    # How long a start takes is the machine's, which may have twice as much to do by now. That something of before holds
+    # it up would be ours.
+    assert served_s < 2 * first_start_s + GONE_S * SLACK
 
 
 def test_a_master_killed_before_the_first_sync(api, process):
