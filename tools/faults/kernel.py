@@ -62,7 +62,7 @@ FAULTS = [
     Fault(
         "nfs-silent",
         "kernelLog",
-        "the kernel's log tells of an NFS server that does not answer; it is over when it tells that it does",
+        "the kernel's log reports an NFS server that does not answer; it is over when the log reports its answer",
         (_SAY.format("'nfs: server readygate-fault not responding, still trying'"),),
         (_SAY.format("'nfs: server readygate-fault OK'"),),
         "{programs: true, gate: [nfsNotResponding], warn: []}",
